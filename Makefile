@@ -1,0 +1,43 @@
+# make demo · make test · make check · make bench    (each makes its own .venv first)
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test slow check bench lock clean
+
+demo: $(VENV)/ready
+	$(BIN)/seqmix train gazette:train --dev gazette:dev --out runs/demo
+	$(BIN)/seqmix evaluate runs/demo gazette:test
+
+test: $(VENV)/ready
+	$(BIN)/pytest
+
+slow: $(VENV)/ready
+	$(BIN)/pytest -m slow
+
+check: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/ready
+	$(BIN)/python bench/train.py --sizes 700
+	$(BIN)/python bench/predict.py --sizes 700 3453
+
+$(VENV)/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+# After changing dependencies in pyproject.toml: resolve anew, then write down what was chosen.
+lock:
+	rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock
+	$(VENV)/lock/bin/pip install --quiet torch==2.13.0 hatchling editables
+	$(VENV)/lock/bin/pip install --quiet ".[dev,spacy,hf,gguf]"
+	$(VENV)/lock/bin/pip freeze --exclude seqmix | sed 's/^\(torch==[0-9.]*\)+cpu$$/\1/' > requirements.lock
+	rm -rf $(VENV)/lock
+
+clean:
+	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,92 @@
+"""Training: our loop against the Hugging Face Trainer with a padding collator; same model, data, order of magnitude of F1.
+
+python bench/train.py [--sizes 700] [--epochs 10] [--data ../shared/data/conll03]
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import tempfile
+import time
+import warnings
+
+import numpy as np
+import torch
+from transformers import BertForTokenClassification, DataCollatorForTokenClassification, Trainer, TrainingArguments, set_seed
+
+from common import Corpus, load, show
+from seqmix.data.scoring import score
+from seqmix.starter import load_encoder
+from seqmix.tagger import Settings, Tagger
+
+logging.getLogger("transformers").setLevel(logging.ERROR)
+
+
+def ours(corpus: Corpus, n: int, epochs: int, seed: int) -> tuple[float, float]:
+    """Seconds to train, and F1 of token-wise predictions on the test set."""
+    tagger = Tagger(settings=Settings(epochs=epochs))
+    start = time.perf_counter()
+    tagger.fit(corpus.train[:n], np.random.default_rng(seed), corpus.tags)
+    seconds = time.perf_counter() - start
+    found = [s.tags for s in tagger.predict([s.unlabeled() for s in corpus.test], legal=False)]
+    return seconds, score([s.tags for s in corpus.test], found).f1
+
+
+def trainer(corpus: Corpus, n: int, epochs: int, seed: int) -> tuple[float, float]:
+    """The same through `Trainer`: tokenized ahead, padded to the longest of each batch, the paper's settings."""
+    set_seed(seed)
+    start = time.perf_counter()
+    encoder, tokenizer = load_encoder()
+    encoder.config.num_labels = len(corpus.tags)
+    model = BertForTokenClassification(encoder.config)
+    model.bert.load_state_dict(encoder.state_dict())
+    items = [_item(sentence, tokenizer, corpus) for sentence in corpus.train[:n]]
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        arguments = TrainingArguments(
+            folder, num_train_epochs=epochs, per_device_train_batch_size=32, learning_rate=3e-4, warmup_steps=0.1, weight_decay=0.01,
+            save_strategy="no", report_to=[], disable_tqdm=True, use_cpu=not torch.cuda.is_available(), logging_strategy="no",
+            bf16=torch.cuda.is_available(), seed=seed,
+        )  # fmt: skip
+        Trainer(model, arguments, train_dataset=items, data_collator=DataCollatorForTokenClassification(tokenizer)).train()
+    seconds = time.perf_counter() - start
+    return seconds, score([s.tags for s in corpus.test], _predicted(model.eval(), tokenizer, corpus)).f1
+
+
+def _item(sentence, tokenizer, corpus):
+    encoded = tokenizer(list(sentence.tokens), is_split_into_words=True, truncation=True, max_length=128)
+    words = encoded.word_ids()
+    firsts = [w is not None and (i == 0 or words[i - 1] != w) for i, w in enumerate(words)]
+    labels = [corpus.tags.id(sentence.tags[w]) if first else -100 for w, first in zip(words, firsts, strict=True)]
+    return {"input_ids": encoded["input_ids"], "attention_mask": encoded["attention_mask"], "labels": labels}
+
+
+@torch.inference_mode()
+def _predicted(model, tokenizer, corpus):
+    found = []
+    for sentence in corpus.test:
+        item = _item(sentence, tokenizer, corpus)
+        logits = model(torch.tensor([item["input_ids"]], device=model.device)).logits[0]
+        tags = [corpus.tags.tags[i] for i, label in zip(logits.argmax(1).tolist(), item["labels"], strict=True) if label != -100]
+        found.append(tags + ["O"] * (len(sentence) - len(tags)))
+    return found
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[700])
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--data", default=None, help="a folder with CoNLL-03's train.txt and test.txt; the gazette without it")
+    args = parser.parse_args()
+    corpus = load(args.data)
+    rows = []
+    for n in args.sizes:
+        n = min(n, len(corpus.train))
+        runs = [(ours(corpus, n, args.epochs, seed), trainer(corpus, n, args.epochs, seed)) for seed in range(args.seeds)]
+        us, peer = np.mean(runs, axis=0)
+        rows.append(
+            [corpus.name, n, f"{us[0]:.1f} s", f"{peer[0]:.1f} s", f"{peer[0] / us[0]:.2f}×", f"{100 * us[1]:.1f}", f"{100 * peer[1]:.1f}"]
+        )
+    show(["data", "sentences", "seqmix", "Trainer", "ratio", "F1 seqmix", "F1 Trainer"], rows)

@@ -1,0 +1,40 @@
+"""Active sequence labeling with augmentation that is measured, not assumed.
+
+    import numpy as np
+    import seqmix
+    tagger = seqmix.Tagger().fit(seqmix.sample("gazette:train"), np.random.default_rng(0))
+
+Names are imported when first used: reading data needs no torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "Sentence": "seqmix.data.sentence",
+    "Span": "seqmix.data.sentence",
+    "TagSet": "seqmix.data.tagset",
+    "read": "seqmix.data.formats",
+    "write": "seqmix.data.formats",
+    "sample": "seqmix.data.samples",
+    "score": "seqmix.data.scoring",
+    "spans": "seqmix.data.scheme",
+    "Tagger": "seqmix.tagger",
+    "Settings": "seqmix.tagger",
+    "SeqMixError": "seqmix.errors",
+}
+__all__ = [*_PUBLIC, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'seqmix' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""`python -m seqmix`."""
+
+from seqmix.app.cli import entry
+
+entry()

@@ -1,0 +1,1 @@
+"""The command line, and the only place where concrete parts are put together."""

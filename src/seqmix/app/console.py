@@ -1,0 +1,49 @@
+"""What the command line says: progress with an ETA on a terminal, plain lines elsewhere; errors in one line."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """A line about what happens, on standard error; results go to standard output."""
+    err.print(text, markup=False)
+
+
+def emit(text: str) -> None:
+    """A line of the result, on standard output."""
+    sys.stdout.write(text + "\n")
+
+
+@contextmanager
+def progress(what: str, unit: str = "steps") -> Iterator[Callable[..., None]]:
+    """A function to call with (done, total, loss or nothing): a bar with an ETA, or a plain line every ten seconds."""
+    if err.is_terminal:
+        columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"), TimeRemainingColumn())
+        with Progress(*columns, console=err, transient=True) as bar:
+            task = bar.add_task(what, total=None, note="")
+
+            def update(done: int, total: int | None = None, loss: float | None = None) -> None:
+                bar.update(task, completed=done, total=total, note="" if loss is None else f"loss {loss:.3f}")
+
+            yield update
+        return
+    start = last = time.monotonic()
+
+    def line(done: int, total: int | None = None, loss: float | None = None) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= 10 or done == total:
+            last = now
+            left = f", about {(now - start) / done * (total - done):.0f} s left" if total and 0 < done < total else ""
+            say(f"{what}: {done}{f' of {total}' if total else ''} {unit}{'' if loss is None else f', loss {loss:.3f}'}{left}")
+
+    yield line

@@ -1,0 +1,54 @@
+"""What the commands share: how data is named on the command line, and how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from seqmix.app.console import say
+from seqmix.data import formats
+from seqmix.data.samples import is_sample, sample
+from seqmix.data.scheme import SCHEMES
+from seqmix.data.sentence import Sentence, unique_ids
+from seqmix.errors import ConfigError, DataError
+
+Data = Annotated[str, typer.Argument(help="A file or folder in any format read, or a sample: gazette:train, gazette:dev, gazette:test.")]
+FormatName = Annotated[
+    str | None, typer.Option(help="The format of the input, when the guess is wrong: " + ", ".join(formats.FORMATS) + ".")
+]
+TagColumn = Annotated[int, typer.Option(help="CoNLL columns: which holds the tags, counted from 0; -1 is the last.")]
+TokenColumn = Annotated[int, typer.Option(help="CoNLL columns: which holds the tokens.")]
+Comment = Annotated[str, typer.Option(help="CoNLL columns: lines that start with this are comments (by default none are).")]
+Key = Annotated[str, typer.Option(help="CoNLL-U: UPOS, XPOS or a key of the MISC column.")]
+Misaligned = Annotated[str, typer.Option(help="A span that cuts a token: error, expand or drop.")]
+Quiet = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def format_options(**given: Any) -> formats.Options:
+    """Options for reading and writing, once the words given are certain to be known ones."""
+    for name, allowed in (("misaligned", ("error", "expand", "drop")), ("scheme", (None, *SCHEMES[:-1]))):
+        if given.get(name, allowed[0]) not in allowed:
+            raise ConfigError(f"--{name} is {given[name]!r}; it must be one of {', '.join(str(a) for a in allowed if a)}")
+    return formats.Options(**given)
+
+
+def read_data(name: str, format: str | None, options: formats.Options) -> Iterable[Sentence]:
+    """Sentences of a file, a folder or a sample."""
+    if is_sample(name) and not Path(name).exists():
+        return sample(name)
+    return formats.read(name, format, options)
+
+
+def labeled_data(name: str, format: str | None, options: formats.Options) -> list[Sentence]:
+    """The labeled sentences; what was mended on the way is said."""
+    sentences = unique_ids(read_data(name, format, options))
+    labeled = [sentence for sentence in sentences if sentence.labeled and len(sentence)]
+    if not labeled:
+        raise DataError("no sentence here has labels", name)
+    for what, n in sorted(options.counts.items()):
+        say(f"{name}: {n} {what}")
+    options.counts.clear()
+    return labeled

@@ -1,0 +1,186 @@
+"""`seqmix train`, `predict` and `evaluate`."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import tee
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from seqmix.app.console import emit, progress, say
+from seqmix.app.inputs import (
+    Comment,
+    Data,
+    FormatName,
+    Key,
+    Misaligned,
+    Quiet,
+    TagColumn,
+    TokenColumn,
+    format_options,
+    labeled_data,
+    read_data,
+)
+from seqmix.data import formats
+from seqmix.data.files import replacing
+from seqmix.data.formats.jsonl_tokens import to_record
+from seqmix.data.scoring import Score, score
+from seqmix.data.sentence import Sentence
+from seqmix.errors import ConfigError, DataError
+
+
+def train(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="The folder the tagger is written to.")],
+    dev: Annotated[str | None, typer.Option(help="Labeled data to score the tagger on when it is done.")] = None,
+    encoder: Annotated[str, typer.Option(help="starter, a Hugging Face name, or a folder.")] = "starter",
+    head: Annotated[str, typer.Option(help="linear or crf.")] = "linear",
+    epochs: Annotated[int, typer.Option(help="Passes over the data.")] = 10,
+    steps: Annotated[int | None, typer.Option(help="Optimizer steps instead of epochs.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate; 3e-4 for the starter and 5e-5 for others by default.")] = None,
+    batch_size: Annotated[int, typer.Option(help="Sentences a step.")] = 32,
+    limit: Annotated[int | None, typer.Option(help="Train on this many sentences, drawn at random with the seed.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 0,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda; the best there is by default.")] = None,
+    format: FormatName = None,
+    tag_column: TagColumn = -1,
+    token_column: TokenColumn = 0,
+    comment: Comment = "",
+    key: Key = "UPOS",
+    misaligned: Misaligned = "error",
+) -> None:
+    """Train a tagger on labeled data."""
+    from seqmix.tagger import Settings, Tagger
+
+    options = format_options(tag_column=tag_column, token_column=token_column, comment=comment, key=key, misaligned=misaligned)
+    settings = Settings(epochs=epochs, steps=steps, lr=lr, batch_size=batch_size)
+    tagger = Tagger(encoder, head, settings, device)
+    if seed < 0:
+        raise ConfigError(f"--seed is {seed}; it must be 0 or more")
+    _check_place(out)
+    sentences = labeled_data(data, format, options)
+    held_out = labeled_data(dev, None, options) if dev else []
+    rng = np.random.default_rng(seed)
+    if limit is not None:
+        if not 0 < limit <= len(sentences):
+            raise ConfigError(f"--limit {limit} of {len(sentences)} labeled sentences; it must lie between 1 and all of them")
+        sentences = [sentences[i] for i in rng.permutation(len(sentences))[:limit]]
+    total = settings.total_steps(len(sentences))
+    say(f"training {encoder} with a {head} head on {len(sentences)} sentences, {total} steps on {tagger.device}")
+    start = time.monotonic()
+    with progress("training") as update:
+        tagger.fit(sentences, rng, progress=update)
+    tagger.save(out)
+    say(f"written to {out} after {time.monotonic() - start:.0f} s")
+    if held_out:
+        emit(_score(tagger, held_out, dev or "").report())
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A folder written by train.")],
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Where to write; the format follows the name.")],
+    confidence: Annotated[
+        bool, typer.Option(help="Add the probability of each sentence's tags and of each token's (JSONL of tokens only).")
+    ] = False,
+    to: Annotated[str | None, typer.Option(help="The format to write.")] = None,
+    soft: Annotated[bool, typer.Option(help="Write the tag distributions instead of the best tags (JSONL of tokens only).")] = False,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
+    format: FormatName = None,
+    token_column: TokenColumn = 0,
+    comment: Comment = "",
+    misaligned: Misaligned = "error",
+) -> None:
+    """Tag sentences; labels they already have are ignored."""
+    from seqmix.tagger import Tagger
+
+    options = format_options(token_column=token_column, comment=comment, misaligned=misaligned)
+    if confidence and soft:
+        raise ConfigError("--confidence and --soft exclude each other; --soft holds the probability of every tag already")
+    if confidence and (to != "jsonl-tokens" if to else out.suffix.lower() != ".jsonl"):
+        raise ConfigError(f"--confidence is written as jsonl-tokens only, not into {out.name}; let --out end in .jsonl")
+    tagger = Tagger.load(model, device)
+    sentences = (sentence.unlabeled() for sentence in read_data(data, format, options))
+    with progress("tagging", "sentences") as update:
+        if confidence:
+            _write_confident(tagger, _counted(sentences, update), out)
+        else:
+            tagged = _soft(tagger, sentences) if soft else tagger.predict(sentences)
+            formats.write(_counted(tagged, update), out, to, options)
+    say(f"written to {out}")
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="A folder written by train, or a file of predictions with the same tokens.")],
+    data: Data,
+    json_out: Quiet = False,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
+    format: FormatName = None,
+    tag_column: TagColumn = -1,
+    token_column: TokenColumn = 0,
+    comment: Comment = "",
+    key: Key = "UPOS",
+    misaligned: Misaligned = "error",
+) -> None:
+    """Score a tagger, or a file of predictions, as conlleval does."""
+    options = format_options(tag_column=tag_column, token_column=token_column, comment=comment, key=key, misaligned=misaligned)
+    gold = labeled_data(data, format, options)
+    if model.is_dir() and (model / "tagger.json").exists():
+        from seqmix.tagger import Tagger
+
+        result = _score(Tagger.load(model, device), gold, data)
+    else:
+        found = labeled_data(str(model), None, options)
+        if [s.tokens for s in found] != [s.tokens for s in gold]:
+            raise DataError("the predictions do not hold the same sentences as the gold data", model)
+        result = score(_hard(gold, data), _hard(found, str(model)), split=data)
+    emit(json.dumps(result.as_dict(), ensure_ascii=False) if json_out else result.report())
+
+
+def _check_place(out: Path) -> None:
+    """Fail before the training rather than after it when its result has no place."""
+    nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        raise DataError("cannot write here: expected a folder that is writable", nearest)
+
+
+def _hard(sentences: Iterable[Sentence], name: str) -> list[list[str]]:
+    """One tag a token. subtle: leaving out a missing one would move the tags behind it."""
+    sentences = list(sentences)
+    if any(None in sentence.tags for sentence in sentences):
+        raise DataError("some tokens have no label, so an F1 would mean nothing", name)
+    return [[str(tag) for tag in sentence.hardened().tags] for sentence in sentences]
+
+
+def _score(tagger: Any, gold: list[Sentence], split: str) -> Score:
+    expected = _hard(gold, split)
+    found = tagger.predict([sentence.unlabeled() for sentence in gold])
+    return score(expected, _hard(found, "predictions"), split=split)
+
+
+def _counted(sentences: Iterable[Sentence], update: Callable[..., None]) -> Iterator[Sentence]:
+    for number, sentence in enumerate(sentences, 1):
+        yield sentence
+        if number % 256 == 0:
+            update(number)
+
+
+def _soft(tagger: Any, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+    ahead, behind = tee(sentences)
+    for sentence, probs in zip(behind, tagger.probabilities(ahead), strict=True):
+        yield sentence.with_tags([tagger.tag_set.row(row) for row in probs])
+
+
+def _write_confident(tagger: Any, sentences: Iterable[Sentence], out: Path) -> None:
+    ahead, behind = tee(sentences)
+    with replacing(out) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
+        for sentence, paths in zip(behind, tagger.best_paths(ahead, by_token=True), strict=True):
+            best = paths[0]
+            record = {**to_record(sentence.with_tags(best.tags)), "probability": best.probability, "token_probabilities": best.by_token}
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")

@@ -1,0 +1,217 @@
+"""ACE 2005 event triggers: documents X.sgm, each with X.apf.xml beside it. Reading only; the corpus itself comes from the LDC (LDC2006T06).
+
+Built against the published layout. Offsets count the characters of the .sgm without its tags, an entity like &amp; as the five characters
+it is written with, and END is the last character itself. Tags are BIO over event subtypes, or over types with `Options.key` TYPE.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.parsers import expat
+
+from seqmix.data.formats.base import Format, Options, at
+from seqmix.data.formats.charspans import confirmed, from_placed
+from seqmix.data.sentence import Sentence
+from seqmix.data.text import CharSpan
+from seqmix.errors import DataError, TagError
+
+_APF, _SGM = ".apf.xml", ".sgm"
+_TAG = re.compile(r"<(/?)([A-Za-z][^\s<>]*)[^<>]*>")
+_ENTITIES = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
+_BREAK = re.compile(r"""[.!?]["'\u2019\u201d)\]]*(\s+)(?=["'\u2018\u201c(\[]*(\w))|(\n[ \t]*\n\s*)""")
+_SHORT = re.compile(r"(?:\b\w|\b(?:Mr|Mrs|Ms|Dr|St|Gen|Sen|Rep|Gov|Lt|Col|Sgt|Capt|Prof))\.$")
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """The anchor of one event mention, `end` inclusive as in the file, and the line it stands in."""
+
+    start: int
+    end: int
+    text: str
+    type: str
+    subtype: str
+    line: int
+
+
+def read(path: Path, options: Options) -> Iterator[Sentence]:
+    """The sentences of each document as `document:number`; a document without .apf.xml is unlabeled."""
+    for name, source, labels in _documents(path):
+        text, start, end = _plain(source)
+        spans = None if labels is None else list(_spans(labels, text, start, end, options))
+        for number, (a, b) in enumerate(_cut(text, start, end, spans or []), 1):
+            here = None if spans is None else [(line, span) for line, span in spans if a <= span.start < b]
+            yield _sentence(f"{name}:{number}", text[a:b], here, a, labels or source, options)
+
+
+def triggers(path: Path) -> list[Trigger]:
+    """The event triggers of an .apf.xml. A DTD may be named, as the real files do; it is never fetched, and entities are refused."""
+    found: list[Trigger] = []
+    event: dict[str, str] = {}
+    inside: list[str] = []
+    place: dict[str, str] = {}
+    parser = expat.ParserCreate()
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        inside.append(name)
+        if name == "event":
+            event.clear()
+            event.update(attributes)
+        elif inside[-3:] == ["event_mention", "anchor", "charseq"]:
+            place.clear()
+            place.update(attributes, line=str(parser.CurrentLineNumber), text="")
+
+    def data(text: str) -> None:
+        if inside[-3:] == ["event_mention", "anchor", "charseq"]:
+            place["text"] += text
+
+    def end(name: str) -> None:
+        if inside[-3:] == ["event_mention", "anchor", "charseq"]:
+            found.append(_trigger(event, place, path))
+        inside.pop()
+
+    def refuse(*_: object) -> None:
+        raise DataError("expected a file without entity declarations of its own", path, parser.CurrentLineNumber)
+
+    parser.StartElementHandler, parser.CharacterDataHandler, parser.EndElementHandler = start, data, end
+    parser.EntityDeclHandler = parser.SkippedEntityHandler = refuse
+    raw = _bytes(path)
+    try:
+        parser.Parse(raw, True)
+    except expat.ExpatError as error:
+        shown = raw.split(b"\n")[error.lineno - 1].decode("utf-8", "backslashreplace")
+        raise DataError(f"expected XML ({expat.ErrorString(error.code)})", path, error.lineno, shown) from error
+    return found
+
+
+def _trigger(event: dict[str, str], place: dict[str, str], path: Path) -> Trigger:
+    line = int(place["line"])
+    start, end = place.get("START", ""), place.get("END", "")
+    if not re.fullmatch(r"[0-9]{1,12} [0-9]{1,12}", f"{start} {end}"):
+        raise DataError("expected charseq to have the numbers START and END", path, line, f"{start!r}, {end!r}")
+    if not event.get("TYPE") or not event.get("SUBTYPE"):
+        raise DataError("expected the event to have TYPE and SUBTYPE", path, line, str(event))
+    return Trigger(int(start), int(end), place["text"], event["TYPE"], event["SUBTYPE"], line)
+
+
+def _documents(path: Path) -> Iterator[tuple[str, Path, Path | None]]:
+    """Name, text and annotations of each document; the same document twice (adj, fp1, fp2, timex2norm) is an error."""
+    if not path.is_dir():
+        yield _pair(path)
+        return
+    seen: dict[str, Path] = {}
+    for source in sorted({_with(file, _SGM) for suffix in (_SGM, _APF) for file in path.rglob(f"*{suffix}")}):
+        name, text, annotations = _pair(source)
+        if name in seen:
+            raise DataError(f"the document {name} is also in {seen[name]}; name the folder of one annotation, timex2norm", source)
+        seen[name] = source.parent
+        yield name, text, annotations
+
+
+def _pair(path: Path) -> tuple[str, Path, Path | None]:
+    source, annotations = _with(path, _SGM), _with(path, _APF)
+    if not source.is_file():
+        raise DataError(f"expected the text {source.name} beside the annotations", annotations)
+    return source.name.removesuffix(_SGM), source, annotations if annotations.is_file() else None
+
+
+def _with(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name.removesuffix(_APF).removesuffix(_SGM) + suffix)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read: {error.strerror}", path) from error
+
+
+def _plain(path: Path) -> tuple[str, int, int]:
+    """The text without tags, and where in it TEXT (or BODY) starts and ends."""
+    try:
+        raw = _bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        shown = error.object[max(0, error.start - 40) : error.end + 40].decode("utf-8", "backslashreplace")
+        raise DataError("expected UTF-8 text", path, line, shown) from error
+    pieces, at, length = [], 0, 0
+    places: dict[str, int] = {}
+    for tag in _TAG.finditer(raw):
+        pieces.append(raw[at : tag.start()])
+        length += len(pieces[-1])
+        at = tag.end()
+        key = tag[1] + tag[2].upper()
+        places[key] = length if tag[1] else places.get(key, length)  # the first opening, the last closing
+    pieces.append(raw[at:])
+    for name in ("TEXT", "BODY"):
+        if name in places:
+            return "".join(pieces), places[name], max(places.get(f"/{name}", 0), places[name])
+    raise DataError("expected an SGML document with <TEXT> or <BODY>", path, 1, raw[:80])
+
+
+def _spans(path: Path, text: str, start: int, end: int, options: Options) -> Iterator[tuple[int, CharSpan]]:
+    """Each trigger once, by its place in the text."""
+    kinds = {(t.start, t.end, t.type if options.key == "TYPE" else t.subtype): t for t in triggers(path)}
+    for (first, last, kind), trigger in sorted(kinds.items()):
+        with at(path, trigger.line, trigger.text):
+            span = confirmed(CharSpan(first, last + 1, kind), trigger.text, text, options, _unescaped)
+            if span is not None and _lies_inside(span, start, end, options):
+                yield trigger.line, span
+
+
+def _lies_inside(span: CharSpan, start: int, end: int, options: Options) -> bool:
+    """Whether a trigger is in the part of the document that is read; one elsewhere is an error, or left out and counted."""
+    if start <= span.start < span.end <= end:
+        return True
+    if options.misaligned == "error":
+        raise TagError(f"expected the trigger at {span.start} inside TEXT; --misaligned drop leaves it out")
+    options.counts["outside TEXT"] += 1
+    return False
+
+
+def _cut(text: str, start: int, end: int, spans: list[tuple[int, CharSpan]]) -> Iterator[tuple[int, int]]:
+    """Sentences: up to end punctuation before white space and a capital, or to an empty line; never inside a trigger."""
+    at = start
+    for found in _BREAK.finditer(text, start, end):
+        if found[1] is not None and (not found[2].isupper() or _SHORT.search(text[at : found.start() + 1])):
+            continue
+        here = found.start(1) if found[1] is not None else found.start()
+        if any(span.start < here < span.end for _, span in spans):
+            continue
+        yield from _stripped(text, at, here)
+        at = here
+    yield from _stripped(text, at, end)
+
+
+def _stripped(text: str, a: int, b: int) -> Iterator[tuple[int, int]]:
+    cut = text[a:b]
+    if cut.strip():
+        a += len(cut) - len(cut.lstrip())
+        yield a, a + len(cut.strip())
+
+
+def _sentence(id: str, raw: str, spans: list[tuple[int, CharSpan]] | None, start: int, path: Path, options: Options) -> Sentence:
+    """The sentence with entities spelled out, its spans moved to match."""
+
+    def moved(place: int) -> int:
+        return len(_unescaped(raw[: place - start]))
+
+    placed = None if spans is None else [(line, CharSpan(moved(s.start), moved(s.end), s.type)) for line, s in spans]
+    return from_placed(id, _unescaped(raw), placed, options, path)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub("&(?:amp|lt|gt|quot|apos);", lambda entity: _ENTITIES[entity[0]], text)
+
+
+FORMAT = Format(
+    "ace05",
+    read,
+    None,
+    suffixes=(_SGM, _APF),
+    folder=lambda path: next(path.rglob(f"*{_APF}"), None) is not None,
+    holds=frozenset({"text"}),
+)

@@ -1,0 +1,90 @@
+"""CoNLL columns: a token a line, an empty line between sentences.
+
+Columns are separated by a tab, or by spaces when the line has no tab. -DOCSTART- lines are passed over. A line that starts with
+`#` is a token like any other unless `Options.comment` says otherwise: in real files `#` *is* a token. A tag of `_` is a missing row.
+An empty token before a tab is read as U+FFFD and counted: the Broad Twitter Corpus has seven, and its tags must stay in their place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from seqmix.data.files import lines, replacing
+from seqmix.data.formats.base import Format, Options, visible
+from seqmix.data.sentence import Row, Sentence
+from seqmix.errors import DataError, TagError
+
+MISSING = "_"
+_DOCSTART = "-DOCSTART-"
+_BOM = "\ufeff"
+
+
+def read(path: Path, options: Options) -> Iterator[Sentence]:
+    """Sentences as `stem:number`; a file with one column is unlabeled text."""
+    rows: list[list[str]] = []
+    number = width = 0
+    for line, text in lines(path):
+        if text.strip(" \t"):
+            if options.comment and text.startswith(options.comment):
+                continue
+            columns = text.split("\t") if "\t" in text else re.split(" +", text.strip(" "))
+            if columns[0] == _DOCSTART:
+                continue
+            width = width or len(columns)
+            if len(columns) != width:
+                raise DataError(f"expected {width} columns as in the lines above, found {len(columns)}", path, line, text)
+            rows.append([_column(columns, i, path, line, text) for i in (options.token_column, options.tag_column)])
+            if not rows[-1][1]:
+                raise DataError(f"expected a tag in column {options.tag_column}", path, line, text)
+        elif rows:
+            number += 1
+            yield _sentence(f"{path.stem}:{number}", rows, width, options)
+            rows = []
+    if rows:
+        yield _sentence(f"{path.stem}:{number + 1}", rows, width, options)
+
+
+def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
+    """Two columns by tab."""
+    with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
+        for sentence in sentences:
+            for token, tag in zip(sentence.tokens, sentence.tags, strict=True):
+                if token == _DOCSTART:
+                    raise DataError(f"sentence {sentence.id!r}: readers pass over a token {_DOCSTART}; another format can hold it")
+                if token.startswith(_BOM) and not file.tell():
+                    file.write(_BOM)  # readers take the first one away
+                file.write(f"{writable(token, sentence)}\t{writable_tag(tag, sentence)}\n")
+            file.write("\n")
+
+
+def writable(token: str, sentence: Sentence) -> str:
+    """The token, once it is certain that it fits into a column."""
+    if not token.strip(" ") or any(c in token for c in "\t\n\r"):
+        raise DataError(f"sentence {sentence.id!r}: a token that is empty or holds a tab or line end has no place in columns", text=token)
+    return token
+
+
+def writable_tag(tag: Row, sentence: Sentence) -> str:
+    """The tag, once it is certain that it reads back as itself; `_` for a missing row."""
+    if tag is None:
+        return MISSING
+    if not isinstance(tag, str) or tag == MISSING or not tag.strip(" ") or any(c in tag for c in "\t\n\r"):
+        raise TagError(f"sentence {sentence.id!r}: a tag that is empty, _ or has a tab or line end has no place in columns", text=str(tag))
+    return tag
+
+
+def _column(columns: list[str], index: int, path: Path, line: int, text: str) -> str:
+    try:
+        return columns[index]
+    except IndexError:
+        raise DataError(f"there is no column {index}; the line has {len(columns)}, counted from 0", path, line, text) from None
+
+
+def _sentence(id: str, rows: list[list[str]], width: int, options: Options) -> Sentence:
+    tags = () if width == 1 else tuple(None if tag == MISSING else tag for _, tag in rows)
+    return Sentence(id, visible((token for token, _ in rows), options), tags)
+
+
+FORMAT = Format("conll", read, write, suffixes=(".conll", ".bio", ".iob", ".iob2", ".tsv"), holds=frozenset({"tokens", "tags", "missing"}))

@@ -1,0 +1,147 @@
+"""Hugging Face datasets saved with save_to_disk: a folder with the columns tokens and ner_tags (or tags, or pos_tags).
+
+Integer tags are decoded with the names the dataset carries; -1, as datasets use it, is a missing row. Nothing is ever downloaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from seqmix.data.files import replacing
+from seqmix.data.formats.base import Format, Options, at, extra, visible, writable_folder
+from seqmix.data.sentence import Row, Sentence
+from seqmix.data.tagset import TagSet
+from seqmix.data.text import checked_offsets
+from seqmix.errors import DataError, MissingExtraError, TagError
+
+_KEYS = ("ner_tags", "tags", "pos_tags")
+_NO_TAG = -1
+
+
+def read(path: Path, options: Options) -> Iterator[Sentence]:
+    """One sentence a row; without an id it is `folder:number`."""
+    datasets = _datasets()
+    if (path / "dataset_dict.json").is_file():
+        parts = sorted(file.parent.name for file in path.glob("*/dataset_info.json"))
+        raise DataError(f"this folder has several splits; name one of its subfolders: {', '.join(parts)}", path)
+    data, names, key = _open(datasets, path)
+    for number, row in enumerate(_rows(data, path), 1):
+        with at(path, None, f"row {number}"):
+            yield _sentence(row, key, names, f"{path.name}:{number}", options)
+
+
+def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
+    """A folder for load_from_disk. The tag names must be known before the first row, so sentences pass through a file beside it."""
+    datasets = _datasets()
+    writable_folder(path, lambda file: file.suffix == ".arrow" or file.name in ("dataset_info.json", "state.json"))
+    with replacing(path, folder=True) as beside, TemporaryDirectory(dir=beside) as work:
+        tags: set[str] = set()
+        with (Path(work) / "rows.jsonl").open("w", encoding="utf-8", newline="\n") as file:
+            for sentence in sentences:
+                tags.update(row for row in sentence.tags if isinstance(row, str))
+                file.write(json.dumps(_record(sentence)) + "\n")
+        with _quiet(datasets):
+            data = _dataset(datasets, Path(work), TagSet.ordered(tags).tags if tags else ())
+            data.save_to_disk(str(beside), num_shards=None if len(data) else 1)  # left to itself it writes no file for no rows
+
+
+def _datasets() -> Any:
+    return extra("datasets", "hf", "the format hf")
+
+
+def _open(datasets: Any, path: Path) -> tuple[Any, list[str] | None, str | None]:
+    """The dataset with its useful columns, the names of integer tags, and the column the tags are in."""
+    with _as_data_error(path):
+        data = datasets.load_from_disk(str(path))
+    features = data.features
+    if "tokens" not in features:
+        raise DataError('expected a column "tokens"', path, None, ", ".join(features))
+    key = next((key for key in _KEYS if key in features), None)
+    feature = getattr(features[key], "feature", None) if key else None
+    names = feature.names if isinstance(feature, datasets.ClassLabel) else None
+    return data.select_columns([c for c in ("id", "tokens", key, "text", "offsets") if c in features]), names, key
+
+
+def _rows(data: Any, path: Path) -> Iterator[dict[str, Any]]:
+    with _as_data_error(path):
+        yield from data
+
+
+def _sentence(row: dict[str, Any], key: str | None, names: list[str] | None, id: str, options: Options) -> Sentence:
+    tokens, tags, text, offsets = row["tokens"], row.get(key or ""), row.get("text"), row.get("offsets")
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+        raise DataError('expected "tokens" to be a list of strings', text=str(tokens))
+    if tags is not None and not isinstance(tags, list):
+        raise DataError(f'expected "{key}" to be a list, one entry a token', text=str(tags))
+    rows = tuple(_row(tag, names) for tag in tags or ())
+    id = str(row["id"]) if row.get("id") is not None else id
+    if isinstance(text, str) and offsets is not None:
+        return Sentence(id, visible(tokens, options), rows, text, checked_offsets(offsets, text))
+    return Sentence(id, visible(tokens, options), rows)
+
+
+def _row(tag: Any, names: list[str] | None) -> Row:
+    if tag is None or tag == _NO_TAG:
+        return None
+    if isinstance(tag, int) and names is not None and 0 <= tag < len(names):
+        return names[tag]
+    if not isinstance(tag, str) or not tag:
+        raise TagError("expected a tag to be a string, or an integer that the dataset's ClassLabel names", text=repr(tag))
+    return tag
+
+
+def _record(sentence: Sentence) -> dict[str, Any]:
+    tags = [_NO_TAG if row is None else row for row in sentence.tags] if sentence.labeled else None
+    offsets = None if sentence.offsets is None else [list(pair) for pair in sentence.offsets]
+    return {"id": sentence.id, "tokens": list(sentence.tokens), "ner_tags": tags, "text": sentence.text, "offsets": offsets}
+
+
+def _dataset(datasets: Any, work: Path, names: tuple[str, ...]) -> Any:
+    string, listed = datasets.Value("string"), getattr(datasets, "List", datasets.Sequence)
+    label = datasets.ClassLabel(names=list(names)) if names else string
+    columns = {"id": string, "tokens": listed(string), "ner_tags": listed(label), "text": string}
+    features = datasets.Features({**columns, "offsets": listed(listed(datasets.Value("int64")))})
+    file = work / "rows.jsonl"
+    if not file.stat().st_size:  # from_generator refuses an empty generator
+        return datasets.Dataset.from_dict({name: [] for name in features}, features=features)
+    return datasets.Dataset.from_generator(_json_rows, features=features, gen_kwargs={"path": str(file)}, cache_dir=str(work))
+
+
+def _json_rows(path: str) -> Iterator[dict[str, Any]]:
+    with Path(path).open(encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+@contextmanager
+def _as_data_error(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (DataError, MissingExtraError):
+        raise
+    except Exception as error:  # pyarrow and datasets each have errors of their own
+        raise DataError(f"expected a dataset saved with save_to_disk ({type(error).__name__})", path, None, str(error)) from error
+
+
+@contextmanager
+def _quiet(datasets: Any) -> Iterator[None]:
+    """No progress bars while a file is written."""
+    shown = datasets.are_progress_bars_disabled() is False
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            datasets.enable_progress_bars()
+
+
+def _is_folder(path: Path) -> bool:
+    return any((path / name).is_file() for name in ("dataset_dict.json", "state.json"))
+
+
+FORMAT = Format("hf", read, write, folder=_is_folder, holds=frozenset({"tokens", "tags", "missing", "id", "text"}))

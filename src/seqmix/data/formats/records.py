@@ -1,0 +1,133 @@
+"""JSON records out of files of any size: one a line, or the elements of one large array. And the array back into a file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from seqmix.data.files import lines, replacing
+from seqmix.errors import DataError
+
+_CHUNK = 1 << 20
+_SPACE = " \t\r\n"
+_BETWEEN = re.compile(r"[ \t\r\n,]*")
+_DEPTH = "nested too deep"
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
+    """Line number, object and the line itself; empty lines are passed over."""
+    for number, text in lines(path):
+        if text.strip():
+            yield number, _object(text, path, number), text
+
+
+def json_array(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
+    """The elements of a JSON array as `json_lines` gives them, read piece by piece so that a large export never sits in memory."""
+    line = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="\n") as file:
+            for line, record, text in _elements(file, path):
+                yield line, _whole(record, text, path, line), text
+    except OSError as error:
+        raise DataError(f"cannot read: {error.strerror}", path) from error
+    except UnicodeDecodeError as error:
+        shown = error.object[max(0, error.start - 40) : error.end + 40].decode("utf-8", "backslashreplace")
+        raise DataError("expected UTF-8 text", path, None, shown) from error
+
+
+def write_lines(records: Iterable[dict[str, Any]], path: Path) -> None:
+    """One object a line, whole or not at all."""
+    with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
+        for record in records:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def write_array(records: Iterable[dict[str, Any]], path: Path) -> None:
+    """One JSON array, an element a line, whole or not at all."""
+    with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
+        between = "[\n"
+        for record in records:
+            file.write(between + json.dumps(record, ensure_ascii=False))
+            between = ",\n"
+        file.write("[]\n" if between == "[\n" else "\n]\n")
+
+
+def identify(record: dict[str, Any], path: Path, number: int) -> str:
+    """The record's own id, or one from its place."""
+    return str(record["id"]) if record.get("id") is not None else f"{path.stem}:{number}"
+
+
+def _elements(file: IO[str], path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
+    """Decode from a buffer that is refilled when an element does not end in it."""
+    decoder = json.JSONDecoder()
+    buffer, at, line = _opened(file, path)
+    while buffer:
+        found = _BETWEEN.match(buffer, at)
+        start, at = at, found.end() if found else at
+        line += buffer.count("\n", start, at)
+        if buffer[at : at + 1] == "]":
+            _ends(buffer[at + 1 :] + file.read(_CHUNK), path, line)
+            return
+        try:
+            record, end = decoder.raw_decode(buffer, at)
+        except RecursionError as error:
+            raise DataError(f"expected JSON objects ({_DEPTH})", path, line, buffer[at : at + 80]) from error
+        except ValueError as error:
+            size = max(_CHUNK, len(buffer) - at)  # grows with the element, so that a huge one stays linear
+            more = "" if _broken(error, len(buffer)) else file.read(size)
+            if not more:
+                raise DataError("expected JSON objects up to a closing ]", path, line, buffer[at : at + 80]) from error
+            buffer, at = buffer[at:] + more, 0
+            continue
+        if not isinstance(record, dict):
+            raise DataError("expected each element of the array to be an object", path, line, buffer[at : at + 80])
+        yield line, record, buffer[at:end]
+        line += buffer.count("\n", at, end)
+        at = end
+
+
+def _opened(file: IO[str], path: Path) -> tuple[str, int, int]:
+    """A first buffer, where in it the array begins and in which line; an empty buffer when the file is empty."""
+    buffer, line = file.read(_CHUNK), 1
+    while buffer and not buffer.strip(_SPACE):
+        line += buffer.count("\n")
+        buffer = file.read(_CHUNK)
+    at = len(buffer) - len(buffer.lstrip(_SPACE))
+    line += buffer.count("\n", 0, at)
+    if buffer and buffer[at] != "[":
+        raise DataError("expected a JSON array, [ first", path, line, buffer[at : at + 80])
+    return buffer, at + 1, line
+
+
+def _broken(error: ValueError, end: int) -> bool:
+    """Whether more text could not mend it: only at the end of the buffer, or in a string, may the text be merely cut."""
+    return not isinstance(error, json.JSONDecodeError) or (error.pos < end - 16 and not error.msg.startswith("Unterminated"))
+
+
+def _ends(rest: str, path: Path, line: int) -> None:
+    if rest.strip():
+        raise DataError("expected nothing after the closing ]", path, line, rest.strip()[:80])
+
+
+def _object(text: str, path: Path, line: int) -> dict[str, Any]:
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        why = _DEPTH if isinstance(error, RecursionError) else getattr(error, "msg", str(error))
+        raise DataError(f"expected one JSON object a line ({why})", path, line, text) from error
+    if not isinstance(record, dict):
+        raise DataError("expected one JSON object a line", path, line, text)
+    return _whole(record, text, path, line)
+
+
+def _whole(record: dict[str, Any], text: str, path: Path, line: int) -> dict[str, Any]:
+    r"""The record, once it is certain that its text can be written again: JSON can name half a character (\ud83d)."""
+    if "\\ud" in text or "\\uD" in text:
+        try:
+            json.dumps(record, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise DataError("expected whole characters, found half of a surrogate pair", path, line, text) from error
+    return record

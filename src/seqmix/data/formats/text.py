@@ -1,0 +1,21 @@
+"""Raw text, one sentence a line, no labels: what a pool often starts as. Reading only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from seqmix.data.files import lines
+from seqmix.data.formats.base import Format, Options
+from seqmix.data.sentence import Sentence
+from seqmix.data.text import from_text
+
+
+def read(path: Path, options: Options) -> Iterator[Sentence]:
+    """One unlabeled sentence for each line that is not empty, as `stem:line`."""
+    for number, text in lines(path):
+        if text.strip():
+            yield from_text(f"{path.stem}:{number}", text)
+
+
+FORMAT = Format("text", read, None, holds=frozenset({"text"}))

@@ -1,0 +1,133 @@
+"""Precision, recall and F1 on exact spans, equal to conlleval to the digit.
+
+>>> from seqmix.data.scoring import score
+>>> score([["B-PER", "O"]], [["B-PER", "B-LOC"]]).f1
+0.6666666666666666
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from seqmix.data.scheme import prefixed, spans, token_spans
+from seqmix.data.tagset import OUTSIDE
+from seqmix.errors import DataError
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many spans are in the gold, were found, and were found right."""
+
+    gold: int = 0
+    found: int = 0
+    correct: int = 0
+
+    @property
+    def precision(self) -> float:
+        """Right of found; 0 when nothing was found."""
+        return self.correct / self.found if self.found else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Right of gold; 0 when there is no gold."""
+        return self.correct / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean, 2 c / (g + f)."""
+        return 2 * self.correct / (self.gold + self.found) if self.gold + self.found else 0.0
+
+    def __add__(self, other: Count) -> Count:
+        return Count(self.gold + other.gold, self.found + other.found, self.correct + other.correct)
+
+
+@dataclass(frozen=True)
+class Score(Count):
+    """Micro figures over all spans, the same by type, and token accuracy. The split is named so that dev is never taken for test."""
+
+    by_type: Mapping[str, Count] = field(default_factory=dict)
+    tokens: int = 0
+    tokens_correct: int = 0
+    sentences: int = 0
+    split: str = ""
+
+    @property
+    def macro_f1(self) -> float:
+        """The unweighted mean over the types in gold or prediction."""
+        return sum(count.f1 for count in self.by_type.values()) / len(self.by_type) if self.by_type else 0.0
+
+    @property
+    def accuracy(self) -> float:
+        """Tokens with exactly the gold tag."""
+        return self.tokens_correct / self.tokens if self.tokens else 0.0
+
+    def report(self) -> str:
+        """The figures in conlleval's own layout."""
+        lines = [
+            f"processed {self.tokens} tokens with {self.gold} phrases; found: {self.found} phrases; correct: {self.correct}.",
+            f"accuracy: {100 * self.accuracy:6.2f}%; {_line(self)}",
+        ]
+        lines += [f"{type:>17}: {_line(count)}  {count.found}" for type, count in self.by_type.items()]
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain numbers for JSON."""
+        return {
+            **({"split": self.split} if self.split else {}),
+            "f1": self.f1,
+            "precision": self.precision,
+            "recall": self.recall,
+            "macro_f1": self.macro_f1,
+            "accuracy": self.accuracy,
+            "sentences": self.sentences,
+            "tokens": self.tokens,
+            "gold": self.gold,
+            "found": self.found,
+            "correct": self.correct,
+            "by_type": {
+                type: {"f1": c.f1, "precision": c.precision, "recall": c.recall, "gold": c.gold, "found": c.found}
+                for type, c in self.by_type.items()
+            },
+        }
+
+
+def score(gold: Iterable[Sequence[str]], found: Iterable[Sequence[str]], split: str = "") -> Score:
+    """Score predicted tags against gold tags, sentence by sentence.
+
+    Tags without O and without prefixes anywhere in the gold are parts of speech: each token is its own span.
+    """
+    gold, found = list(gold), list(found)
+    if len(gold) != len(found):
+        raise DataError(f"there are {len(gold)} gold sentences and {len(found)} predicted ones; they must be the same sentences")
+    pairs = [(list(g), list(f)) for g, f in zip(gold, found, strict=True)]
+    for number, (g, f) in enumerate(pairs, 1):
+        if len(g) != len(f):
+            raise DataError(f"sentence {number} has {len(g)} gold tags and {len(f)} predicted ones; they must be the same tokens")
+    plain = not any(tag == OUTSIDE or prefixed(tag) for g, _ in pairs for tag in g)
+    read = token_spans if plain else spans
+    in_gold: Counter[str] = Counter()
+    in_found: Counter[str] = Counter()
+    correct: Counter[str] = Counter()
+    for g, f in pairs:
+        gold_spans, found_spans = read(g), read(f)
+        in_gold.update(span.type for span in gold_spans)
+        in_found.update(span.type for span in found_spans)
+        correct.update(span.type for span in set(gold_spans) & set(found_spans))
+    by_type = {type: Count(in_gold[type], in_found[type], correct[type]) for type in sorted({*in_gold, *in_found})}
+    total = sum(by_type.values(), Count())
+    return Score(
+        total.gold,
+        total.found,
+        total.correct,
+        by_type,
+        tokens=sum(len(g) for g, _ in pairs),
+        tokens_correct=sum(a == b for g, f in pairs for a, b in zip(g, f, strict=True)),
+        sentences=len(pairs),
+        split=split,
+    )
+
+
+def _line(count: Count) -> str:
+    return f"precision: {100 * count.precision:6.2f}%; recall: {100 * count.recall:6.2f}%; FB1: {100 * count.f1:6.2f}"

@@ -1,0 +1,59 @@
+"""Every exception the package raises on purpose.
+
+    SeqMixError            one line a person can act on; the command line shows it and exits with 2
+    ├── DataError          a file or a sentence is not what it should be
+    │   └── TagError       a tag, row or span that the tag set or scheme does not allow
+    ├── ModelError         a model cannot be found, loaded or saved
+    ├── ConfigError        settings that contradict each other or the data
+    └── MissingExtraError  an optional dependency is not installed
+
+An exception keeps its fields in `args`, so that a worker process can pickle it home.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class SeqMixError(Exception):
+    """The root of the tree; `str(error)` is one line that says what to do."""
+
+
+class DataError(SeqMixError):
+    """A file is broken: where, what stands there, and what was expected."""
+
+    def __init__(self, expected: str, path: Path | str | None = None, line: int | None = None, text: str | None = None) -> None:
+        super().__init__(expected, path, line, text)
+        self.expected, self.path, self.line, self.text = expected, path, line, text
+
+    def __str__(self) -> str:
+        place = "" if self.path is None else f"{self.path}" + (f":{self.line}" if self.line else "") + ": "
+        return place + self.expected + ("" if self.text is None else f"; found {_shown(self.text)}")
+
+
+class TagError(DataError):
+    """A tag, tag row or span that the tag set or the scheme does not allow."""
+
+
+class ModelError(SeqMixError):
+    """A model cannot be found, loaded or saved."""
+
+
+class ConfigError(SeqMixError):
+    """Settings that contradict each other, or that the data cannot satisfy."""
+
+
+class MissingExtraError(SeqMixError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, extra: str, needed_for: str) -> None:
+        super().__init__(extra, needed_for)
+        self.extra, self.needed_for = extra, needed_for
+
+    def __str__(self) -> str:
+        return f"{self.needed_for} needs an optional package: pip install 'seqmix[{self.extra}]'"
+
+
+def _shown(text: str, limit: int = 80) -> str:
+    """The text itself, escaped and cut, so that a message stays one line."""
+    return repr(text if len(text) <= limit else text[:limit] + "…")

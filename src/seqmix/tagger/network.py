@@ -1,0 +1,100 @@
+"""The network: an encoder, dropout, and a linear or CRF head that scores every word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from seqmix.tagger.crf import Chain, log_partition, target_score
+from seqmix.tagger.pieces import Batch
+
+HEADS = ("linear", "crf")
+_PACKS = {"bert": 0, "distilbert": 0, "electra": 0, "roberta": 1, "xlm-roberta": 1, "camembert": 1}  # 1: positions start behind pad
+
+
+@dataclass(frozen=True)
+class Mixup:
+    """Mixup inside a batch: for each word the word it is mixed with, and the weight it keeps itself."""
+
+    partners: Tensor  # [n_words] indices of words of the same batch
+    weights: Tensor  # [n_words]
+
+
+class Network(nn.Module):
+    """Scores of each tag for each word; with a CRF head also scores of neighbors."""
+
+    def __init__(self, encoder: PreTrainedModel, n_tags: int, head: str, dropout: float, generator: torch.Generator) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.dropout = nn.Dropout(dropout)
+        self.classifier = nn.Linear(encoder.config.hidden_size, n_tags)
+        nn.init.normal_(self.classifier.weight, std=0.02, generator=generator)
+        nn.init.zeros_(self.classifier.bias)
+        self.chain = _ChainParameters(n_tags) if head == "crf" else None
+
+    @property
+    def packs(self) -> bool:
+        """Whether the encoder can read several windows in one row."""
+        return self.encoder.config.model_type in _PACKS
+
+    @property
+    def first_position(self) -> int:
+        """The number of the first position: RoBERTa counts from behind its padding id."""
+        if _PACKS.get(self.encoder.config.model_type, 0):
+            return int(self.encoder.config.pad_token_id) + 1
+        return 0
+
+    def hidden(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
+        """The last hidden state of each word's first piece [n_words, width]."""
+        words: dict[str, Tensor] = {"input_ids": batch.ids} if mixup is None else {"inputs_embeds": self._mixed(batch, mixup)}
+        if self.packs:
+            mask = batch.segments[:, None, :, None] == batch.segments[:, None, None, :]  # a window attends to itself only
+            states = self.encoder(**words, attention_mask=mask, position_ids=batch.positions).last_hidden_state
+        else:
+            states = self.encoder(**words, attention_mask=(batch.segments > 0).long()).last_hidden_state
+        first: Tensor = states.flatten(0, 1).index_select(0, batch.words)
+        return first
+
+    def _mixed(self, batch: Batch, mixup: Mixup) -> Tensor:
+        """Input embeddings [n_rows, width, hidden] with each word's first piece moved towards its partner word's."""
+        embedded: Tensor = self.encoder.get_input_embeddings()(batch.ids)
+        flat = embedded.flatten(0, 1)
+        own, other = flat[batch.words], flat[batch.words[mixup.partners]]
+        return flat.index_copy(0, batch.words, mixup.weights[:, None] * own + (1 - mixup.weights[:, None]) * other).view_as(embedded)
+
+    def forward(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
+        """Emission scores [n_words, n_tags] in float32."""
+        scores: Tensor = self.classifier(self.dropout(self.hidden(batch, mixup)))
+        return scores.float()
+
+    def loss(self, scores: Tensor, rows: Tensor, lengths: tuple[int, ...]) -> Tensor:
+        """Mean over labeled words: cross-entropy against the rows, or the CRF's negative log-likelihood. NaN rows are missing."""
+        labeled = ~torch.isnan(rows[:, 0])
+        if self.chain is None:
+            q = torch.nan_to_num(rows)
+            return -(q * torch.log_softmax(scores, dim=1)).sum() / labeled.sum().clamp(min=1)
+        ends = torch.tensor(lengths, device=scores.device)
+        emissions, targets, chain = padded(scores, lengths), padded(rows, lengths), self.chain()
+        gap = log_partition(emissions, ends, chain) - target_score(emissions, ends, targets, chain)
+        return gap.sum() / labeled.sum().clamp(min=1)
+
+
+class _ChainParameters(nn.Module):
+    """The CRF's own weights; zero at first, so that it starts as the linear head."""
+
+    def __init__(self, n_tags: int) -> None:
+        super().__init__()
+        self.transitions = nn.Parameter(torch.zeros(n_tags, n_tags))
+        self.start = nn.Parameter(torch.zeros(n_tags))
+        self.end = nn.Parameter(torch.zeros(n_tags))
+
+    def forward(self) -> Chain:
+        return Chain(self.transitions, self.start, self.end)
+
+
+def padded(flat: Tensor, lengths: tuple[int, ...]) -> Tensor:
+    """Words in a row [n_words, n] to one row a sentence [n_sentences, longest, n], zeros behind the end."""
+    return nn.utils.rnn.pad_sequence(list(flat.split(list(lengths))), batch_first=True)

@@ -1,0 +1,294 @@
+"""The tagger people use: fit, predict, probabilities, embeddings, save, load."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path as FilePath
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerFast
+
+from seqmix.data.files import replacing
+from seqmix.data.scheme import legal_moves
+from seqmix.data.sentence import Sentence
+from seqmix.data.tagset import TagSet
+from seqmix.errors import ConfigError, DataError, ModelError
+from seqmix.starter import STARTER, load_encoder
+from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
+from seqmix.tagger.network import HEADS, Network, padded
+from seqmix.tagger.pieces import Window, WordPieces, by_length, pack
+from seqmix.tagger.threads import side_by_side
+from seqmix.tagger.training import Progress, Settings, autocast, seeded, train
+
+FORMAT_VERSION = 1
+T = TypeVar("T")
+_BUDGET = {"cpu": 512, "cuda": 32768}  # pieces a batch when predicting: what fits the cache, what fills the GPU
+_CHUNK = 2048  # sentences held at a time when streaming
+
+
+@dataclass(frozen=True)
+class Path:
+    """One way to tag a sentence, and how probable the tagger finds it."""
+
+    tags: tuple[str, ...]
+    probability: float
+    by_token: tuple[float, ...] = ()  # the probability of each token's tag, when asked for
+
+
+class Tagger:
+    """An encoder with a head. `Tagger().fit(sentences, rng)` trains the embedded starter.
+
+    `encoder` is `starter`, a Hugging Face name or a folder; `head` is `linear` or `crf`.
+    """
+
+    def __init__(self, encoder: str = STARTER, head: str = "linear", settings: Settings | None = None, device: str | None = None) -> None:
+        if head not in HEADS:
+            raise ConfigError(f"there is no head {head!r}; there are {' and '.join(HEADS)}")
+        self.encoder, self.head, self.settings = encoder, head, settings or Settings()
+        self.device = _device(device)
+        self.tag_set: TagSet | None = None
+        self._network: Network | None = None
+        self._tokenizer: PreTrainedTokenizerFast | None = None
+        self._pieces: WordPieces | None = None
+
+    def fit(
+        self,
+        sentences: Sequence[Sentence],
+        rng: np.random.Generator,
+        tag_set: TagSet | None = None,
+        warm: bool = False,
+        progress: Progress | None = None,
+    ) -> Tagger:
+        """Train on labeled sentences, from the pretrained weights or (`warm`) from where the last fit ended."""
+        labeled = [sentence for sentence in sentences if sentence.labeled and len(sentence)]
+        if not labeled:
+            raise DataError("there is no labeled sentence to train on")
+        if not warm or self._network is None:
+            self.start(tag_set or TagSet.of(labeled), rng)
+        network, pieces, known = self._ready()
+        windows = pieces.encode(sentence.tokens for sentence in labeled)
+        rows = [known.rows(sentence) for sentence in labeled]
+        try:
+            train(network, windows, rows, self.settings, self.learning_rate, rng, progress)
+        finally:
+            network.eval()  # also when it was broken off: a tagger never predicts with dropout
+        return self
+
+    def start(self, tag_set: TagSet, rng: np.random.Generator) -> Tagger:
+        """The pretrained encoder with a head that knows nothing yet: enough for embeddings."""
+        self.tag_set = tag_set
+        seed = int(rng.integers(2**62))
+        with seeded(np.random.default_rng(seed)):  # subtle: torch's own generator fills what the files lack, as RoBERTa's pooler
+            model, tokenizer = load_encoder(self.encoder)
+            self._build(model, tokenizer, torch.Generator().manual_seed(seed))
+        return self
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate asked for, or the encoder's own: 3e-4 for the starter, the paper's 5e-5 for others."""
+        return self.settings.lr or (3e-4 if self.encoder == STARTER else 5e-5)
+
+    def probabilities(self, sentences: Iterable[Sentence]) -> Iterator[NDArray[np.float32]]:
+        """p(tag | token) for each sentence [n_tokens, n_tags], in order and in a stream; for a CRF these are the marginals."""
+        _, _, known = self._ready()
+
+        def reduce(scores: torch.Tensor, own: Sequence[Sentence]) -> list[NDArray[np.float32]]:
+            return np.split(self._probabilities(scores, own).cpu().numpy(), np.cumsum([len(s) for s in own])[:-1])
+
+        return self._map(sentences, reduce, np.zeros((0, len(known)), dtype=np.float32))
+
+    def best_paths(
+        self, sentences: Iterable[Sentence], n: int = 1, legal: bool = True, keep: bool = False, by_token: bool = False
+    ) -> Iterator[list[Path]]:
+        """The n most probable ways to tag each sentence, best first.
+
+        Only legal ones (no I- without its B-) unless told. `keep`: only ones that agree with the labels a sentence already has.
+        `by_token`: with the probability of each token's tag beside.
+        """
+        _, _, known = self._ready()
+        start, moves, end = (torch.from_numpy(mask).to(self.device) for mask in legal_moves(known))
+
+        def reduce(scores: torch.Tensor, own: Sequence[Sentence]) -> list[list[Path]]:
+            lengths = tuple(len(s) for s in own)
+            ends = torch.tensor(lengths, device=scores.device)
+            sure = self._probabilities(scores, own).split(lengths) if by_token else None
+            chain = self._chain()
+            if chain is None:
+                scores = torch.log_softmax(scores, dim=1)
+                log_z = torch.zeros(len(lengths), device=scores.device)
+                zeros = scores.new_zeros
+                chain = Chain(zeros(len(known), len(known)), zeros(len(known)), zeros(len(known)))
+            else:
+                log_z = log_partition(padded(scores, lengths), ends, chain)
+            if legal:
+                chain = chain.restricted(start, moves, end)
+            if keep:
+                rows = np.concatenate([known.rows(s) for s in own])
+                scores = scores.masked_fill(torch.from_numpy(rows == 0).to(scores.device), IMPOSSIBLE)
+            paths, best = best_paths(padded(scores, lengths), ends, chain, n)
+            chances = (best - log_z[:, None]).double().exp().tolist()  # a long sentence's best path may be no float32
+            there = (best > best[:, :1] + IMPOSSIBLE / 2).tolist()  # the best always; others only if they break no more rules than it
+            return [
+                [
+                    Path(
+                        tuple(known.tags[i] for i in path[:length].tolist()),
+                        chance,
+                        tuple(sure[s].gather(1, path[:length, None])[:, 0].tolist()) if sure is not None else (),
+                    )
+                    for path, chance, real in zip(paths[s], chances[s], there[s], strict=True)
+                    if real
+                ]
+                for s, length in enumerate(lengths)
+            ]
+
+        return self._map(sentences, reduce, [Path((), 1.0)])
+
+    def predict(self, sentences: Iterable[Sentence], legal: bool = True, keep: bool = False) -> Iterator[Sentence]:
+        """The sentences with their most probable tags."""
+        for chunk in _chunks(sentences):
+            for sentence, paths in zip(chunk, self.best_paths(chunk, legal=legal, keep=keep), strict=True):
+                yield sentence.with_tags(paths[0].tags)
+
+    def embeddings(self, sentences: Iterable[Sentence]) -> Iterator[NDArray[np.float32]]:
+        """The last hidden state of each token [n_tokens, width]."""
+        network, _, _ = self._ready()
+
+        def reduce(states: torch.Tensor, own: Sequence[Sentence]) -> list[NDArray[np.float32]]:
+            return np.split(states.float().cpu().numpy(), np.cumsum([len(s) for s in own])[:-1])
+
+        return self._map(sentences, reduce, np.zeros((0, network.classifier.in_features), dtype=np.float32), hidden=True)
+
+    def input_embeddings(self) -> tuple[list[str], NDArray[np.float32], PreTrainedTokenizerFast]:
+        """The encoder's vocabulary, its input embeddings [n_pieces, width] as trained so far, and its tokenizer."""
+        network, _, _ = self._ready()
+        assert self._tokenizer is not None  # set together with the network
+        vectors = network.encoder.get_input_embeddings().weight.detach().cpu().numpy()
+        words = self._tokenizer.convert_ids_to_tokens(list(range(len(vectors))))
+        return [word or "[unused]" for word in words], vectors, self._tokenizer
+
+    def save(self, folder: FilePath | str) -> None:
+        """Write everything needed to load the tagger anywhere: weights, tokenizer, tag set, settings."""
+        network, _, known = self._ready()
+        described = {
+            "format_version": FORMAT_VERSION,
+            "kind": "seqmix tagger",
+            "encoder": self.encoder,
+            "head": self.head,
+            "tags": list(known.tags),
+            "settings": asdict(self.settings),
+        }
+        with replacing(FilePath(folder), folder=True) as beside:
+            save_file({key: value.detach().cpu().contiguous() for key, value in network.state_dict().items()}, beside / "model.safetensors")
+            network.encoder.config.to_json_file(str(beside / "config.json"))
+            if self._tokenizer is not None:
+                self._tokenizer.save_pretrained(str(beside))
+            (beside / "tagger.json").write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: FilePath | str, device: str | None = None) -> Tagger:
+        """A tagger that `save` wrote."""
+        folder, device = FilePath(folder), str(_device(device))
+        described = describe(folder)
+        try:
+            tagger = cls(described["encoder"], described["head"], Settings(**described["settings"]), device)
+            tagger.tag_set = TagSet(tuple(described["tags"]))
+            with seeded(np.random.default_rng(0)):  # weights are drawn, then overwritten
+                model = AutoModel.from_config(AutoConfig.from_pretrained(folder), trust_remote_code=False)
+                tagger._build(model, PreTrainedTokenizerFast.from_pretrained(folder), torch.Generator())
+            network, _, _ = tagger._ready()
+            missing, unexpected = network.load_state_dict(load_file(folder / "model.safetensors"), strict=False)
+            wrong = [key for key in missing if ".pooler." not in key] + unexpected  # the starter has no pooler, and none is used
+            if wrong:
+                raise ValueError(f"its weights do not fit its config.json ({wrong[0]})")
+        except Exception as error:  # every file can be broken in its own way
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            raise ModelError(f"the model folder {folder} is damaged: {why}") from error
+        return tagger
+
+    def _build(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, generator: torch.Generator) -> None:
+        assert self.tag_set is not None  # both callers have just set it
+        network = Network(model, len(self.tag_set), self.head, self.settings.dropout, generator)
+        places = getattr(model.config, "max_position_embeddings", 512) - network.first_position
+        limit = min(self.settings.max_pieces, places if tokenizer.model_max_length > 1_000_000 else tokenizer.model_max_length)
+        self._tokenizer, self._pieces = tokenizer, WordPieces(tokenizer, limit)
+        self._network = network.to(self.device).eval()
+
+    def _ready(self) -> tuple[Network, WordPieces, TagSet]:
+        if self._network is None or self._pieces is None or self.tag_set is None:
+            raise ModelError("this tagger is not trained yet; call fit first, or load one")
+        return self._network, self._pieces, self.tag_set
+
+    def _chain(self) -> Chain | None:
+        network, _, _ = self._ready()
+        return network.chain() if network.chain is not None else None
+
+    def _probabilities(self, scores: torch.Tensor, own: Sequence[Sentence]) -> torch.Tensor:
+        """Flat [n_words, n_tags]."""
+        chain = self._chain()
+        if chain is None:
+            return torch.softmax(scores, dim=1)
+        lengths = tuple(len(s) for s in own)
+        full = marginals(padded(scores, lengths), torch.tensor(lengths, device=scores.device), chain)
+        return torch.cat([rows[:length] for rows, length in zip(full, lengths, strict=True)])
+
+    def _map(
+        self, sentences: Iterable[Sentence], reduce: Callable[[torch.Tensor, Sequence[Sentence]], list[T]], empty: T, hidden: bool = False
+    ) -> Iterator[T]:
+        """Run the network over sentences in batches alike in length; the reduced results come in the sentences' order."""
+        network, pieces, _ = self._ready()
+        for chunk in _chunks(sentences):
+            windows = pieces.encode(sentence.tokens for sentence in chunk)
+            results = [empty] * len(chunk)
+
+            def run(group: list[int], chunk: list[Sentence] = chunk, windows: list[list[Window]] = windows) -> list[T]:
+                with torch.inference_mode(), autocast(self.device):
+                    batch = pack([windows[i] for i in group], False, network.first_position).to(self.device)
+                    return reduce(network.hidden(batch) if hidden else network(batch), [chunk[i] for i in group])
+
+            groups = by_length(windows, _BUDGET.get(self.device.type, 4096))
+            for group, reduced in zip(groups, side_by_side(run, groups, self.device), strict=True):
+                for i, result in zip(group, reduced, strict=True):
+                    results[i] = result
+            yield from results
+
+
+def describe(folder: FilePath) -> dict[str, Any]:
+    """What a saved tagger says about itself."""
+    try:
+        described: dict[str, Any] = dict(json.loads((folder / "tagger.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ModelError(f"{folder} is not a tagger: it has no readable tagger.json") from error
+    if described.get("format_version") != FORMAT_VERSION:
+        raise ModelError(f"{folder} has tagger format {described.get('format_version')}; this version of seqmix reads {FORMAT_VERSION}")
+    lacking = [key for key in ("encoder", "head", "tags", "settings") if key not in described]
+    if lacking:
+        raise ModelError(f"{folder} is not a tagger: its tagger.json lacks {', '.join(lacking)}")
+    return described
+
+
+def _device(name: str | None) -> torch.device:
+    """The device asked for, once it is certain that it is there; else the best there is."""
+    try:
+        device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+    except RuntimeError as error:
+        raise ConfigError(f"there is no device {name!r}; give cpu or cuda") from error
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(f"the device {name!r} is not there, torch sees {torch.cuda.device_count()} GPUs; give cpu")
+    return device
+
+
+def _chunks(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+    chunk: list[Sentence] = []
+    for sentence in sentences:
+        chunk.append(sentence)
+        if len(chunk) == _CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk

@@ -1,0 +1,187 @@
+"""The one training loop: AdamW, linear warm-up and decay over the true number of steps, batches in random order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from seqmix.errors import ConfigError, ModelError
+from seqmix.tagger.network import Mixup, Network
+from seqmix.tagger.pieces import Window, pack
+
+_CHAIN_SCALE = 100.0  # the CRF's learning rate over the encoder's: 3e-4 would move a transition by 0.02 in 70 steps
+Progress = Callable[[int, int, float], None]  # steps done, steps in all, loss so far
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train: the paper's values, but for the learning rate, which is the encoder's own when not given."""
+
+    epochs: int = 10
+    steps: int | None = None  # overrides epochs: comparisons are made at equal steps
+    lr: float | None = None
+    batch_size: int = 32
+    warmup: float = 0.1
+    weight_decay: float = 0.01
+    epsilon: float = 1e-8
+    dropout: float = 0.1
+    clip: float = 1.0
+    max_pieces: int = 128
+    mixup: float | None = None  # α of mixup on the fly: words and tag rows of each batch interpolated, nothing written as text
+
+    def __post_init__(self) -> None:
+        sizes = {"epochs": self.epochs, "batch_size": self.batch_size, "max_pieces": self.max_pieces - 7}
+        sizes |= {} if self.steps is None else {"steps": self.steps}
+        for name, value in sizes.items():
+            if value < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least {8 if name == 'max_pieces' else 1}")
+        if self.lr is not None and not 0 < self.lr < 1:
+            raise ConfigError(f"lr is {self.lr}; it must lie between 0 and 1 (3e-4 suits the starter, 5e-5 larger encoders)")
+        for name in ("warmup", "dropout", "weight_decay"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 0 and below 1")
+        for name in ("epsilon", "clip", "mixup"):
+            if getattr(self, name) is not None and not getattr(self, name) > 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be above 0")
+
+    def total_steps(self, n_sentences: int) -> int:
+        """Optimizer steps for a training set of this size."""
+        return self.steps or self.epochs * -(-n_sentences // self.batch_size)
+
+
+def train(
+    network: Network,
+    windows: Sequence[Sequence[Window]],
+    rows: Sequence[np.ndarray[Any, Any]],
+    settings: Settings,
+    lr: float,
+    rng: np.random.Generator,
+    progress: Progress | None = None,
+) -> None:
+    """Train in place on sentences given as windows with their tag rows [n_words, n_tags]."""
+    device = next(network.parameters()).device
+    total = settings.total_steps(len(windows))
+    with seeded(rng), _only_seen_embeddings(network, windows, settings.weight_decay) as (remap, step_done):
+        network.train()
+        optimizer = torch.optim.AdamW(_groups(network, settings.weight_decay), lr=lr, eps=settings.epsilon, fused=True)
+        warm = max(1, round(settings.warmup * total))
+        losses: list[torch.Tensor] = []
+        for step, chosen in enumerate(_batches(len(windows), settings.batch_size, total, rng)):
+            rate = lr * min((step + 1) / warm, (total - step) / max(1, total - warm))
+            for group in optimizer.param_groups:
+                group["lr"] = rate * group["scale"]
+            batch = pack([windows[i] for i in chosen], network.packs, network.first_position)
+            batch.ids.copy_(remap[batch.ids])
+            batch = batch.to(device)
+            target = torch.from_numpy(np.concatenate([rows[i] for i in chosen])).to(device, non_blocking=True)
+            mixup = _mixup(batch.lengths, settings.mixup, rng, device) if settings.mixup else None
+            if mixup is not None:
+                target = mixup.weights[:, None] * target + (1 - mixup.weights[:, None]) * target[mixup.partners]
+            with autocast(device):
+                scores = network(batch, mixup)
+            loss = network.loss(scores, target, batch.lengths)
+            loss.backward()
+            nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            step_done(rate)
+            losses.append(loss.detach())
+            if device.type == "cpu" or step + 1 == total or step % 50 == 49:  # on a GPU, looking at the loss would stall it
+                recent = torch.stack(losses).mean().item()
+                losses.clear()
+                if not np.isfinite(recent):
+                    raise ModelError(f"the loss became {recent} at step {step + 1} of {total}; lower the learning rate (now {lr:g})")
+                if progress is not None:
+                    progress(step + 1, total, recent)
+
+
+@contextmanager
+def seeded(rng: np.random.Generator) -> Iterator[None]:
+    """Torch's own randomness (dropout) drawn from the run's generator, and the outside left as it was."""
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(int(rng.integers(2**62)))
+        yield
+
+
+def autocast(device: torch.device) -> Any:
+    """bf16 over float32 weights on a GPU.
+
+    subtle: float32 on the CPU. Some virtual CPUs advertise AMX, lack it, and die of an illegal instruction in bf16 products.
+    """
+    return torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else nullcontext()
+
+
+def _mixup(lengths: Sequence[int], alpha: float, rng: np.random.Generator, device: torch.device) -> Mixup:
+    """Each sentence with another of its batch, word by word (the shorter one repeats); one λ ≥ ½ a sentence, so that it stays itself."""
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    partners, weights = [], []
+    for own, other in enumerate(rng.permutation(len(lengths))):
+        weight = rng.beta(alpha, alpha)
+        partners.append(starts[other] + np.arange(lengths[own]) % lengths[other])
+        weights.append(np.full(lengths[own], max(weight, 1 - weight), dtype=np.float32))
+    return Mixup(torch.from_numpy(np.concatenate(partners)).to(device), torch.from_numpy(np.concatenate(weights)).to(device))
+
+
+def _batches(n: int, size: int, total: int, rng: np.random.Generator) -> Iterator[list[int]]:
+    """Index lists, epoch after epoch in a new order, until `total` batches are out."""
+    done = 0
+    while True:
+        order = rng.permutation(n)
+        for start in range(0, n, size):
+            if done == total:
+                return
+            done += 1
+            yield order[start : start + size].tolist()
+
+
+def _groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    """No weight decay on biases and LayerNorm weights; the CRF's few weights start from nothing and learn faster."""
+    decay: list[nn.Parameter] = []
+    plain: list[nn.Parameter] = []
+    chain: list[nn.Parameter] = []
+    for name, parameter in network.named_parameters():
+        if name.startswith("chain."):
+            chain.append(parameter)
+        else:
+            (plain if parameter.dim() == 1 or "LayerNorm" in name or "layer_norm" in name else decay).append(parameter)
+    groups = ((decay, weight_decay, 1.0), (plain, 0.0, 1.0), (chain, 0.0, _CHAIN_SCALE))
+    return [{"params": own, "weight_decay": rate, "scale": scale} for own, rate, scale in groups if own]
+
+
+@contextmanager
+def _only_seen_embeddings(
+    network: Network, windows: Sequence[Sequence[Window]], weight_decay: float
+) -> Iterator[tuple[torch.Tensor, Callable[[float], None]]]:
+    """Train only the rows of the embedding matrix that the data uses; half of a small encoder's weights are rows that never occur.
+
+    subtle: this changes nothing. A row without gradient moves under AdamW by weight decay alone, and the product of those decays is
+    applied to all unseen rows at the end. Yields the map from piece id to row and a function to call with each step's rate.
+    """
+    table = network.encoder.get_input_embeddings()
+    full = table.weight
+    seen = np.unique(np.concatenate([[table.padding_idx or 0], *(window.ids for own in windows for window in own)]))
+    remap = torch.zeros(len(full), dtype=torch.long)
+    remap[torch.from_numpy(seen)] = torch.arange(len(seen))
+    index = torch.from_numpy(seen).to(full.device)
+    shrink, padding = 1.0, table.padding_idx
+
+    def step_done(rate: float) -> None:
+        nonlocal shrink
+        shrink *= 1 - rate * weight_decay
+
+    table.weight = nn.Parameter(full.detach()[index].clone())
+    table.padding_idx = int(remap[padding]) if padding is not None else None
+    try:
+        yield remap, step_done
+    finally:
+        with torch.no_grad():
+            full.mul_(shrink)
+            full[index] = table.weight
+        table.weight, table.padding_idx = full, padding

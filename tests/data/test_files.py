@@ -1,0 +1,239 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import seqmix
+from seqmix.data.files import lines, replacing, write_text
+from seqmix.errors import DataError
+
+
+class HaltError(Exception):
+    pass
+
+
+def everything_in(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def test_a_file_appears_when_the_block_ends_well(tmp_path):
+    with replacing(tmp_path / "a.txt") as beside:
+        beside.write_text("new")
+        assert not (tmp_path / "a.txt").exists()
+
+    assert (tmp_path / "a.txt").read_text() == "new"
+    assert everything_in(tmp_path) == ["a.txt"]
+
+
+def test_folders_on_the_way_are_made(tmp_path):
+    write_text(tmp_path / "runs" / "demo" / "a.txt", "new")
+
+    assert (tmp_path / "runs" / "demo" / "a.txt").read_text() == "new"
+
+
+@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize("place", ["out", "runs/demo/out"])
+def test_nothing_is_left_behind_when_the_block_raises(tmp_path, place, folder):
+    with pytest.raises(HaltError), replacing(tmp_path / place, folder) as beside:
+        (beside / "weights" if folder else beside).write_text("half")
+        raise HaltError
+
+    assert everything_in(tmp_path) == []
+
+
+def test_a_folder_that_was_there_before_stays_when_the_block_raises(tmp_path):
+    (tmp_path / "old").mkdir()
+
+    with pytest.raises(HaltError), replacing(tmp_path / "old" / "new" / "a.txt"):
+        raise HaltError
+
+    assert everything_in(tmp_path) == ["old"]
+
+
+def test_a_folder_on_the_way_that_got_other_files_meanwhile_is_kept(tmp_path):
+    with pytest.raises(HaltError), replacing(tmp_path / "runs" / "demo" / "a.txt"):
+        (tmp_path / "runs" / "other.txt").write_text("mine")
+        raise HaltError
+
+    assert everything_in(tmp_path) == ["runs", "runs/other.txt"]
+
+
+def test_an_existing_file_survives_a_failed_rewrite(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    with pytest.raises(HaltError), replacing(path) as beside:
+        beside.write_text("half")
+        assert path.read_text() == "old"
+        raise HaltError
+
+    assert path.read_text() == "old"
+    assert everything_in(tmp_path) == ["a.txt"]
+
+
+def test_an_existing_file_is_replaced(tmp_path):
+    write_text(tmp_path / "a.txt", "old and longer")
+    write_text(tmp_path / "a.txt", "new")
+
+    assert (tmp_path / "a.txt").read_text() == "new"
+
+
+def test_a_folder_appears_whole_and_replaces_the_one_before(tmp_path):
+    for content, own in (("old", "old.json"), ("new", "new.json")):
+        with replacing(tmp_path / "model", folder=True) as beside:
+            (beside / "deep").mkdir()
+            (beside / "deep" / own).write_text(content)
+
+    assert everything_in(tmp_path) == ["model", "model/deep", "model/deep/new.json"]
+
+
+def test_an_existing_folder_survives_a_failed_rewrite(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "weights").write_text("old")
+
+    with pytest.raises(HaltError), replacing(tmp_path / "model", folder=True) as beside:
+        (beside / "weights").write_text("half")
+        raise HaltError
+
+    assert (tmp_path / "model" / "weights").read_text() == "old"
+    assert everything_in(tmp_path) == ["model", "model/weights"]
+
+
+def test_a_linked_folder_is_replaced_and_what_it_pointed_to_is_not_touched(tmp_path):
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "weights").write_text("old")
+    (tmp_path / "latest").symlink_to("first")
+
+    with replacing(tmp_path / "latest", folder=True) as beside:
+        (beside / "weights").write_text("new")
+
+    assert (tmp_path / "latest" / "weights").read_text() == "new"
+    assert (tmp_path / "first" / "weights").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "latest"]
+
+
+def test_what_a_killed_process_left_behind_does_no_harm(tmp_path):
+    (tmp_path / f".a.txt.{os.getpid()}.part").mkdir()  # the same process number, from another day
+    write_text(tmp_path / "a.txt", "new")
+
+    assert everything_in(tmp_path) == ["a.txt"]
+
+
+def test_an_existing_file_survives_the_death_of_its_writer(tmp_path):
+    write_text(tmp_path / "a.txt", "old")
+    script = """
+import os, sys
+from pathlib import Path
+from seqmix.data.files import replacing
+with replacing(Path(sys.argv[1])) as beside:
+    beside.write_text("half")
+    os._exit(9)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path(seqmix.__file__).parents[1])}
+    died = subprocess.run([sys.executable, "-c", script, str(tmp_path / "a.txt")], env=environment, check=False)
+
+    assert died.returncode == 9
+    assert (tmp_path / "a.txt").read_text() == "old"
+
+
+@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize("place", ["file/a", "file/deep/a", "new/" + "x" * 250, "x" * 300 + "/a"], ids=lambda place: place[:8])
+def test_a_place_that_cannot_be_written_is_an_error_that_names_it(tmp_path, place, folder):
+    (tmp_path / "file").write_text("in the way")
+
+    with pytest.raises(DataError, match="cannot write here") as caught, replacing(tmp_path / place, folder):
+        pytest.fail("the block must not begin")
+
+    assert str(caught.value).startswith(str(tmp_path / place))
+    assert everything_in(tmp_path) == ["file"]
+
+
+def test_a_full_disk_is_an_error_that_names_the_place_and_leaves_nothing(tmp_path):
+    with pytest.raises(DataError, match=r"a\.txt: cannot write here: No space left on device"), replacing(tmp_path / "a.txt") as beside:
+        beside.symlink_to("/dev/full")
+        beside.write_text("too much")
+
+    assert everything_in(tmp_path) == []
+
+
+def test_a_block_that_writes_nothing_is_an_error(tmp_path):
+    with pytest.raises(DataError, match="cannot write here"), replacing(tmp_path / "a.txt"):
+        pass
+
+    assert everything_in(tmp_path) == []
+
+
+def test_a_folder_in_place_of_a_file_and_a_file_in_place_of_a_folder_are_refused_and_kept(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("old")
+
+    with pytest.raises(DataError, match="folder: cannot write here"):
+        write_text(tmp_path / "folder", "new")
+    with pytest.raises(DataError, match="a file has the name of the folder"), replacing(tmp_path / "file", folder=True):
+        pytest.fail("the block must not begin")
+
+    assert everything_in(tmp_path) == ["file", "folder"]
+    assert (tmp_path / "file").read_text() == "old"
+
+
+@pytest.mark.parametrize("path", ["", ".", "/"])
+def test_a_path_without_a_name_is_refused(path):
+    with pytest.raises(DataError, match="expected the name"), replacing(Path(path)):
+        pytest.fail("the block must not begin")
+
+
+def test_text_is_written_as_utf8_with_plain_line_ends(tmp_path):
+    write_text(tmp_path / "a.txt", "Ångström\n€\n")
+
+    assert (tmp_path / "a.txt").read_bytes() == "Ångström\n€\n".encode()
+
+
+def test_lines_come_with_their_numbers_and_without_their_ends(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"one\r\n\ntwo\nthree")
+
+    assert list(lines(tmp_path / "a.txt")) == [(1, "one"), (2, ""), (3, "two"), (4, "three")]
+
+
+def test_a_byte_order_mark_is_passed_over_in_the_first_line_only(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfone\n\xef\xbb\xbftwo\n")
+
+    assert list(lines(tmp_path / "a.txt")) == [(1, "one"), (2, "\ufefftwo")]
+
+
+@given(content=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"))))
+def test_only_line_ends_cut_lines(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("lines") / "a.txt"
+    content = [f"{number}{line}" for number, line in enumerate(content)]  # no byte order mark in front
+    path.write_bytes("".join(f"{line}\n" for line in content).encode())
+
+    assert [line for _, line in lines(path)] == content
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x85", "\r"], ids=ascii)
+def test_separators_inside_real_tokens_do_not_cut_a_line(tmp_path, separator):
+    (tmp_path / "a.txt").write_bytes(f"one{separator}two\tO\n".encode())
+
+    assert list(lines(tmp_path / "a.txt")) == [(1, f"one{separator}two\tO")]
+
+
+def test_a_broken_byte_is_an_error_with_its_place_and_what_stands_there(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"fine\nM\xfcnchen\n")
+
+    with pytest.raises(DataError) as caught:
+        list(lines(tmp_path / "a.txt"))
+
+    assert (caught.value.path, caught.value.line) == (tmp_path / "a.txt", 2)
+    assert "UTF-8" in str(caught.value)
+    assert "byte 2" in str(caught.value)
+    assert "xfcnchen" in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path):
+    for path in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(DataError, match="cannot read") as caught:
+            list(lines(path))
+        assert caught.value.path == path
