@@ -1,0 +1,118 @@
+"""`seqmix augment`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from seqmix.app.build import TABLES, VARIANTS, build_augmenter, build_table, parse_score_range
+from seqmix.app.console import emit, say
+from seqmix.app.inputs import Comment, Data, FormatName, Key, Misaligned, TagColumn, TokenColumn, format_options, labeled_data
+from seqmix.augment.table import DISTANCES, hubness
+from seqmix.data.augmented import Augmentation
+from seqmix.data.files import replacing, write_text
+from seqmix.data.sentence import Sentence
+from seqmix.errors import ConfigError
+from seqmix.report.case import as_page, as_text, cases
+
+
+def augment(
+    data: Data,
+    out: Annotated[Path | None, typer.Option(help="Where to write the new sentences: JSONL of tokens, with lineage.")] = None,
+    variant: Annotated[str, typer.Option(help=", ".join(VARIANTS) + ".")] = "sub",
+    rate: Annotated[float, typer.Option(help="New sentences for each labeled one (r).")] = 0.2,
+    alpha: Annotated[float, typer.Option(help="λ ~ Beta(α, α).")] = 8.0,
+    window: Annotated[int, typer.Option(help="Tokens in a window (s).")] = 5,
+    density: Annotated[float, typer.Option(help="Share of valid tags a window needs (η0).")] = 0.6,
+    score_range: Annotated[
+        str, typer.Option(help="Perplexity that is accepted: 0,500 or quantiles of the real ones: 5%,95% or off.")
+    ] = "0,500",
+    base: Annotated[str, typer.Option(help="Of the perplexity: e, or 2 as the paper writes it.")] = "e",
+    lm: Annotated[str, typer.Option(help="The language model: starter, a Hugging Face name or a folder.")] = "starter",
+    encoder: Annotated[str, typer.Option(help="Whose embeddings make the table.")] = "starter",
+    table: Annotated[str, typer.Option(help="Source of the table: " + ", ".join(TABLES) + ".")] = "encoder",
+    distance: Annotated[str, typer.Option(help=", ".join(DISTANCES) + ".")] = "l2",
+    seen: Annotated[bool, typer.Option(help="Only words that occur in the data are generated.")] = False,
+    alphabetic: Annotated[bool, typer.Option(help="Only words made of letters are generated.")] = False,
+    min_count: Annotated[int, typer.Option(help="Only words that occur at least this often in the data are generated.")] = 0,
+    windows: Annotated[str, typer.Option(help="fixed (s tokens) or spans (entity spans).")] = "fixed",
+    partners: Annotated[str, typer.Option(help="random or similar (nearest in embedding space).")] = "random",
+    oov: Annotated[str, typer.Option(help="Words that are no entry: mean of their pieces, or mixed pieces by pieces.")] = "mean",
+    keep_case: Annotated[bool, typer.Option(help="A new word takes the casing of the word it replaces.")] = False,
+    max_uses: Annotated[int | None, typer.Option(help="How often one sentence may serve as a parent.")] = None,
+    weight: Annotated[float | None, typer.Option(help="A fixed λ.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same sentences.")] = 0,
+    explain: Annotated[bool, typer.Option(help="Tell each pair as the paper's case study does, the rejected ones too.")] = False,
+    explain_html: Annotated[Path | None, typer.Option(help="The same as an HTML page.")] = None,
+    stats: Annotated[bool, typer.Option(help="Print figures about what was generated.")] = False,
+    format: FormatName = None,
+    tag_column: TagColumn = -1,
+    token_column: TokenColumn = 0,
+    comment: Comment = "",
+    key: Key = "UPOS",
+    misaligned: Misaligned = "error",
+) -> None:
+    """Make new labeled sentences from labeled ones; needs no tagger and no active learning."""
+    if not 0 < rate <= 100:
+        raise ConfigError(f"--rate is {rate:g}; it must lie above 0 and be at most 100")
+    if out is None and not (explain or stats or explain_html):
+        raise ConfigError("say what to do with the sentences: --out FILE, --explain, --explain-html FILE or --stats")
+    if distance not in DISTANCES or table not in TABLES:
+        raise ConfigError(f"--distance is one of {', '.join(DISTANCES)} and --table one of {', '.join(TABLES)}")
+    settings: dict[str, Any] = {
+        "window": window, "density": density, "alpha": alpha, "score_range": parse_score_range(score_range), "windows": windows,
+        "partners": partners, "oov": oov, "keep_case": keep_case, "max_uses": max_uses, "weight": weight,
+        "trace": explain or explain_html is not None,
+    }  # fmt: skip
+    build_augmenter(variant, None, lm, base, **settings)  # refuses bad settings before anything is read or loaded
+    options = format_options(tag_column=tag_column, token_column=token_column, comment=comment, key=key, misaligned=misaligned)
+    sentences = labeled_data(data, format, options)
+    rng = np.random.default_rng(seed)
+    mixes = variant in ("whole", "sub", "label")
+    words = build_table(table, encoder, distance, sentences, rng).narrowed(sentences, seen, alphabetic, min_count) if mixes else None
+    made = build_augmenter(variant, words, lm, base, **settings).augment(sentences, round(rate * len(sentences)), rng)
+    if out is not None:
+        with replacing(out) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
+            for one in made:
+                file.write(json.dumps(one.to_record(), ensure_ascii=False) + "\n")
+    say(
+        f"{len(made)} of {made.asked} sentences generated"
+        + (f" and written to {out}" if out else "")
+        + (f": {made.reason}" if made.reason else "")
+    )
+    if explain or explain_html is not None:
+        told = cases([*made, *made.rejected], sentences)
+        if explain:
+            emit("\n\n".join(as_text(case) for case in told))
+        if explain_html is not None:
+            write_text(explain_html, as_page(told, f"SeqMix on {data}"))
+            say(f"explained in {explain_html}")
+    if stats:
+        emit("\n".join(f"{name}: {value}" for name, value in figures(made, sentences, len(words) if words is not None else 0).items()))
+
+
+def figures(made: Augmentation, sentences: Sequence[Sentence], entries: int) -> dict[str, Any]:
+    """What `--stats` prints: how many, how diverse, how hub-ridden, how plausible."""
+    new = [one.sentence.tokens[at] for one in made for at in range(*one.lineage.windows[one.lineage.into])] if entries else []
+    hubs = hubness(new, entries)
+    scores = [one.lineage.score for one in made if one.lineage.score is not None]
+    commonest = max(set(new), key=lambda word: (new.count(word), word), default="–")
+    known = {token for sentence in sentences for token in sentence.tokens}
+    return {
+        "asked": made.asked,
+        "generated": len(made),
+        "reason for fewer": made.reason or "–",
+        **dict(sorted(made.counts.items())),
+        "accepted of scored": f"{len(made) / made.counts['scored']:.2f}" if made.counts.get("scored") else "–",
+        "distinct parents / outputs": f"{len({p for one in made for p in one.lineage.parents}) / len(made):.2f}" if made else "–",
+        "generated tokens": len(new),
+        "largest share of one entry": f"{hubs['largest_share']:.3f} ({commonest})",
+        "skewness of entries": f"{hubs['skewness']:.1f}",
+        "tokens new to the data": f"{np.mean([token not in known for token in new]):.2f}" if new else "–",
+        "perplexity (5 %, median, 95 %)": ", ".join(f"{q:.0f}" for q in np.quantile(scores, [0.05, 0.5, 0.95])) if scores else "–",
+    }

@@ -1,0 +1,59 @@
+"""The only file that names concrete classes: plain tables from name to part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from seqmix.augment.discriminator import Perplexity, ScoreRange
+from seqmix.augment.replacement import METHODS, Replacement
+from seqmix.augment.seqmix import SeqMix
+from seqmix.augment.table import Distance, Table, contextual_table, encoder_table, vocabulary_table
+from seqmix.data.sentence import Sentence
+from seqmix.data.tagset import TagSet
+from seqmix.errors import ConfigError
+from seqmix.protocols import Augmenter
+from seqmix.tagger import Settings, Tagger
+
+VARIANTS = ("whole", "sub", "label", *METHODS)
+TABLES = ("encoder", "trained", "contextual")
+
+
+def build_augmenter(variant: str, table: Table | None = None, lm: str = "starter", base: Any = "e", **settings: Any) -> Augmenter:
+    """SeqMix in one of its variants, or a baseline, by name."""
+    if variant in METHODS:
+        return Replacement(variant)
+    if variant not in VARIANTS:
+        raise ConfigError(f"there is no variant {variant!r}; there are {', '.join(VARIANTS)}")
+    judge = Perplexity(lm, base) if settings.get("score_range") is not None else None
+    return SeqMix(variant, table=table, discriminator=judge, **settings)  # type: ignore[arg-type]
+
+
+def build_table(
+    source: str, encoder: str, distance: Distance, sentences: Sequence[Sentence], rng: np.random.Generator, tagger: Tagger | None = None
+) -> Table:
+    """The table {W, E} by the name of its source; `trained` trains on the sentences first unless a tagger is given."""
+    if source == "encoder":
+        return encoder_table(encoder, distance)
+    if source == "trained":
+        tagger = tagger or Tagger(encoder, settings=Settings()).fit(sentences, rng)
+        return vocabulary_table(*tagger.input_embeddings(), distance)
+    if source == "contextual":
+        tagger = tagger or Tagger(encoder).start(TagSet.of(sentences), rng)
+        return contextual_table(sentences, tagger.embeddings(sentences), distance)
+    raise ConfigError(f"there is no table {source!r}; there are {', '.join(TABLES)}")
+
+
+def parse_score_range(text: str) -> ScoreRange | None:
+    """`0,500` as scores, `5%,95%` as quantiles of the real sentences' scores, `off`."""
+    if text == "off":
+        return None
+    low, _, high = text.partition(",")
+    quantiles = low.endswith("%") and high.endswith("%")
+    try:
+        first, second = (float(part.rstrip("%")) / (100 if quantiles else 1) for part in (low, high))
+    except ValueError:
+        raise ConfigError(f"--score-range is {text!r}; it looks like 0,500 or 5%,95% or off") from None
+    return ScoreRange(first, second, quantiles)

@@ -1,0 +1,176 @@
+"""Which stretches of which sentences are mixed (the pairing function ζ).
+
+Every eligible window is a candidate; two windows of one group may pair: the same length (whole-sequence, sub-sequence), or the same tags
+(label-constrained). Pairs come in random order without replacement and are never listed: a keyed permutation of the pair
+numbers 0 … n(n−1)/2 − 1 is walked instead, so 20,000 sentences cost no more memory than their windows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqmix.data.scheme import spans
+from seqmix.data.sentence import Row, Sentence, heaviest
+from seqmix.data.tagset import OUTSIDE
+from seqmix.errors import ConfigError
+
+Variant = Literal["whole", "sub", "label"]
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Tokens `start` up to but not including `end` of the sentence with number `parent`."""
+
+    parent: int
+    start: int
+    end: int
+
+
+Pair = tuple[Stretch, Stretch]
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The rule: variant, window length s and density η0; windows on entity spans instead of a fixed s; partners at random or alike."""
+
+    variant: Variant = "sub"
+    window: int = 5
+    density: float = 0.6
+    windows: Literal["fixed", "spans"] = "fixed"
+    partners: Literal["random", "similar"] = "random"
+    neighbors: int = 10  # `similar`: a window's partner is drawn from this many nearest ones
+
+    def __post_init__(self) -> None:
+        if self.variant not in VARIANTS:
+            raise ConfigError(f"there is no variant {self.variant!r}; there are {', '.join(VARIANTS)}")
+        if self.window < 1:
+            raise ConfigError(f"the window length is {self.window}; it must be at least 1")
+        if not 0 <= self.density <= 1:
+            raise ConfigError(f"the density η0 is {self.density:g}; it is a share of valid tags and lies between 0 and 1")
+        if self.windows not in ("fixed", "spans") or self.partners not in ("random", "similar"):
+            raise ConfigError("windows are 'fixed' or 'spans', partners are 'random' or 'similar'")
+
+    def groups(self, sentences: Sequence[Sentence]) -> list[list[Stretch]]:
+        """Windows that may pair with each other, group by group; groups that cannot give a pair are left out."""
+        found: dict[object, list[Stretch]] = defaultdict(list)
+        for parent, sentence in enumerate(sentences):
+            tags = [_hard(row) for row in sentence.tags]
+            for start, end in self._windows(tags):
+                own = tags[start:end]
+                if None not in own and sum(tag != OUTSIDE for tag in own) >= self.density * (end - start) - 1e-9:
+                    key = tuple(own) if self.variant == "label" else end - start
+                    found[key].append(Stretch(parent, start, end))
+        return [group for group in found.values() if len({stretch.parent for stretch in group}) > 1]
+
+    def _windows(self, tags: Sequence[str | None]) -> Iterable[tuple[int, int]]:
+        if self.variant == "whole":
+            return [(0, len(tags))] if tags else []
+        if self.windows == "spans":
+            return [(span.start, span.end) for span in spans([tag or OUTSIDE for tag in tags])]
+        return ((start, start + self.window) for start in range(len(tags) - self.window + 1))
+
+    def pairs(
+        self,
+        sentences: Sequence[Sentence],
+        free: Callable[[int], bool],
+        given: set[Pair],
+        rng: np.random.Generator,
+        vector: Callable[[str], NDArray[np.float64]],
+    ) -> Iterator[Pair]:
+        """Pairs in random order, none twice and none in `given`, of parents that are `free`: asked anew for each pair.
+
+        Sentences with the same tokens do not pair. Ends when no group has two free parents.
+        """
+        groups = self.groups(sentences)
+        draw = _similar_pairs if self.partners == "similar" else _random_pairs
+        while groups:
+            misses = served = 0
+            for one, other in draw(groups, sentences, vector, self.neighbors, rng):
+                if not (free(one.parent) and free(other.parent)):
+                    misses += 1
+                    if misses > 64 and misses > 8 * served:
+                        break  # most parents are used up: go on with those that are left
+                elif sentences[one.parent].tokens != sentences[other.parent].tokens and (one, other) not in given:
+                    given.add((one, other))
+                    served += 1
+                    yield one, other
+            else:
+                return
+            left = [[stretch for stretch in group if free(stretch.parent)] for group in groups]
+            groups = [group for group in left if len({stretch.parent for stretch in group}) > 1]
+
+
+def _random_pairs(groups: list[list[Stretch]], _: object, __: object, ___: object, rng: np.random.Generator) -> Iterator[Pair]:
+    """All pairs within groups, in the order of a keyed permutation of their numbers."""
+    edges = np.cumsum([0, *(len(group) * (len(group) - 1) // 2 for group in groups)])
+    for number in shuffled(int(edges[-1]), rng):
+        at = int(np.searchsorted(edges, number, side="right")) - 1
+        low, high = _unrank(number - int(edges[at]))
+        one, other = groups[at][low], groups[at][high]
+        yield (one, other) if (number ^ low) & 1 else (other, one)
+
+
+def _similar_pairs(
+    groups: list[list[Stretch]],
+    sentences: Sequence[Sentence],
+    vector: Callable[[str], NDArray[np.float64]],
+    neighbors: int,
+    rng: np.random.Generator,
+) -> Iterator[Pair]:
+    """Each window with its nearest ones in the same group (mean embedding, cosine), windows in random order, nearest drawn at random."""
+
+    def unit(stretch: Stretch) -> NDArray[np.float64]:
+        words = sentences[stretch.parent].tokens[stretch.start : stretch.end]
+        mean = np.mean([vector(word) for word in words], axis=0)
+        return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-30))
+
+    units = [np.stack([unit(stretch) for stretch in group]) for group in groups]
+    owners = [np.array([stretch.parent for stretch in group]) for group in groups]
+    order = [(g, i) for g, group in enumerate(groups) for i in range(len(group))]
+    seed = int(rng.integers(2**62))
+    for rank in range(neighbors):  # every window once with one of its neighbors, then every window with another of them
+        for at in rng.permutation(len(order)):
+            g, i = order[at]
+            alike = np.where(owners[g] == owners[g][i], -np.inf, units[g] @ units[g][i])
+            nearest = np.argsort(-alike, kind="stable")[:neighbors]
+            nearest = np.random.default_rng([seed, at]).permutation(nearest[np.isfinite(alike[nearest])])
+            if rank < len(nearest):
+                yield groups[g][i], groups[g][int(nearest[rank])]
+
+
+def shuffled(n: int, rng: np.random.Generator) -> Iterator[int]:
+    """The numbers below n in random order, each once, in constant memory: a four-round Feistel network with cycle walking."""
+    bits = max(2, math.ceil(max(n - 1, 1).bit_length() / 2) * 2)
+    half, mask = bits // 2, (1 << bits // 2) - 1
+    keys = [int(key) for key in rng.integers(1, 2**31, size=4)]
+    for number in range(1 << bits):
+        left, right = number >> half, number & mask
+        for key in keys:
+            left, right = right, left ^ (((right + key) * 0x9E3779B97F4A7C15 ^ key << 17) >> 23 & mask)
+        value = left << half | right
+        if value < n:
+            yield value
+
+
+def _unrank(number: int) -> tuple[int, int]:
+    """The number-th pair (low, high) of low < high: 0 is (0, 1), 1 is (0, 2), 2 is (1, 2), 3 is (0, 3) …"""
+    high = (1 + math.isqrt(1 + 8 * number)) // 2
+    return number - high * (high - 1) // 2, high
+
+
+def _hard(row: Row) -> str | None:
+    return heaviest(row) if isinstance(row, Mapping) else row
+
+
+def default_cap(asked: int, groups: Sequence[Sequence[Stretch]]) -> int:
+    """Twice an even share of the work, and at least 3: keeps outputs diverse and rarely runs dry."""
+    parents = len({stretch.parent for group in groups for stretch in group})
+    return max(3, math.ceil(4 * asked / max(parents, 1)))

@@ -1,0 +1,142 @@
+"""Baselines without embeddings or language model (Dai and Adel, 2020), with SeqMix's contract.
+
+- mention: a span is replaced by another mention of its type; the tags follow its length.
+- token: each token is replaced, with probability p, by another one that carries the same tag somewhere.
+- shuffle: the tokens within each segment (a span, or a run of O) are shuffled with probability p; the tags stay.
+- duplicate: the sentences again, unchanged: what more training on the same data brings.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, get_args
+
+import numpy as np
+
+from seqmix.data.augmented import Augmentation, Augmented, Lineage
+from seqmix.data.scheme import prefixed, spans, tag
+from seqmix.data.sentence import Sentence, Span
+from seqmix.data.tagset import OUTSIDE
+from seqmix.errors import ConfigError
+
+Method = Literal["mention", "token", "shuffle", "duplicate"]
+METHODS: tuple[Method, ...] = get_args(Method)
+_PATIENCE = 200  # tries in a row that give nothing new before it is called exhausted
+
+Change = Callable[[int, np.random.Generator], tuple[Sentence, Lineage] | None]
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """One of the baselines; `probability` is the chance that a token is replaced or a segment shuffled."""
+
+    method: Method = "mention"
+    probability: float = 0.3
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ConfigError(f"there is no method {self.method!r}; there are {', '.join(METHODS)}")
+        if not 0 < self.probability <= 1:
+            raise ConfigError(f"probability is {self.probability:g}; it must lie above 0 and be at most 1")
+
+    def augment(self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> Augmentation:
+        """Up to n sentences with hard labels, parents in random order, each parent again only after all others."""
+        whole = [sentence.hardened() for sentence in sentences if sentence.labeled and None not in sentence.tags]
+        if n < 1 or not whole:
+            return Augmentation((), n, "there is no fully labeled sentence" if n > 0 else None)
+        if self.method == "duplicate":
+            return Augmentation(tuple(_again(whole, n, rng)), n)
+        change = {"mention": _mentions, "token": _tokens, "shuffle": _shuffles}[self.method](whole, self.probability)
+        seen = {sentence.tokens for sentence in whole}
+        outputs: list[Augmented] = []
+        idle = 0
+        while len(outputs) < n and idle < _PATIENCE * len(whole):
+            for at in rng.permutation(len(whole)):
+                made = change(int(at), rng)
+                if made is None or made[0].tokens in seen:
+                    idle += 1
+                    continue
+                idle = 0
+                seen.add(made[0].tokens)
+                id = f"{self.method}({whole[at].id})#{len(outputs) + 1}"
+                outputs.append(Augmented(Sentence(id, made[0].tokens, made[0].tags), made[1]))
+                if len(outputs) == n:
+                    break
+        reason = None if len(outputs) == n else f"{self.method} finds no further sentence that is new"
+        return Augmentation(tuple(outputs), n, reason)
+
+
+def _again(sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> list[Augmented]:
+    order: list[int] = []
+    while len(order) < n:
+        order += rng.permutation(len(sentences)).tolist()
+    return [
+        Augmented(
+            Sentence(f"duplicate({sentences[at].id})#{number}", sentences[at].tokens, sentences[at].tags),
+            Lineage("duplicate", (sentences[at].id,), ((0, len(sentences[at])),)),
+        )
+        for number, at in enumerate(order[:n], 1)
+    ]
+
+
+def _mentions(sentences: Sequence[Sentence], probability: float) -> Change:
+    found = [spans([str(row) for row in sentence.tags]) if any(prefixed(str(r)) for r in sentence.tags) else [] for sentence in sentences]
+    by_type: dict[str, list[tuple[int, Span]]] = defaultdict(list)
+    for at, own in enumerate(found):
+        for span in own:
+            by_type[span.type].append((at, span))
+
+    def change(at: int, rng: np.random.Generator) -> tuple[Sentence, Lineage] | None:
+        if not found[at]:
+            return None
+        span = found[at][int(rng.integers(len(found[at])))]
+        other, source = by_type[span.type][int(rng.integers(len(by_type[span.type])))]
+        sentence, words = sentences[at], sentences[other].tokens[source.start : source.end]
+        tokens = (*sentence.tokens[: span.start], *words, *sentence.tokens[span.end :])
+        shift = len(words) - (span.end - span.start)
+        moved = [s if s.end <= span.start else Span(s.start + shift, s.end + shift, s.type) for s in found[at] if s != span]
+        tags = tag([*moved, Span(span.start, span.start + len(words), span.type)], len(tokens))
+        lineage = Lineage("mention", (sentence.id, sentences[other].id), ((span.start, span.end), (source.start, source.end)))
+        return Sentence(sentence.id, tokens, tuple(tags)), lineage
+
+    return change
+
+
+def _tokens(sentences: Sequence[Sentence], probability: float) -> Change:
+    by_tag: dict[str, list[str]] = defaultdict(list)
+    for sentence in sentences:
+        for token, row in zip(sentence.tokens, sentence.tags, strict=True):
+            by_tag[str(row)].append(token)
+
+    def change(at: int, rng: np.random.Generator) -> tuple[Sentence, Lineage]:
+        sentence = sentences[at]
+        hit = rng.random(len(sentence)) < probability
+        tokens = tuple(
+            by_tag[str(row)][int(rng.integers(len(by_tag[str(row)])))] if changed else token
+            for token, row, changed in zip(sentence.tokens, sentence.tags, hit, strict=True)
+        )
+        return Sentence(sentence.id, tokens, sentence.tags), Lineage("token", (sentence.id,), ((0, len(sentence)),))
+
+    return change
+
+
+def _shuffles(sentences: Sequence[Sentence], probability: float) -> Change:
+    def change(at: int, rng: np.random.Generator) -> tuple[Sentence, Lineage]:
+        sentence = sentences[at]
+        tokens = list(sentence.tokens)
+        for start, end in _segments([str(row) for row in sentence.tags]):
+            if rng.random() < probability:
+                tokens[start:end] = [tokens[i] for i in start + rng.permutation(end - start)]
+        return Sentence(sentence.id, tuple(tokens), sentence.tags), Lineage("shuffle", (sentence.id,), ((0, len(sentence)),))
+
+    return change
+
+
+def _segments(tags: Sequence[str]) -> list[tuple[int, int]]:
+    """Spans and the runs of O between them."""
+    inside = spans(tags) if any(prefixed(name) or name == OUTSIDE for name in tags) else []
+    edges = [0, *(edge for span in inside for edge in (span.start, span.end)), len(tags)]
+    return [(a, b) for a, b in pairwise(edges) if b > a]

@@ -1,0 +1,195 @@
+"""SeqMix (Algorithm 2): pair, mix, discriminate, until there are N sentences."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Literal
+
+import numpy as np
+
+from seqmix.augment.discriminator import Perplexity, ScoreRange
+from seqmix.augment.mixing import Mixed, Oov, mix, rewritten
+from seqmix.augment.pairing import Pair, Pairing, Variant, default_cap
+from seqmix.augment.table import Table, encoder_table
+from seqmix.data.augmented import Augmentation, Augmented, Lineage
+from seqmix.data.sentence import Sentence
+from seqmix.data.tagset import OUTSIDE
+from seqmix.errors import ConfigError
+from seqmix.protocols import Discriminator
+
+
+@dataclass(frozen=True)
+class SeqMix:
+    """Mix pairs of labeled sentences into new ones. `SeqMix(variant="sub").augment(sentences, n, rng)`.
+
+    The values are the paper's for CoNLL-03. Table and discriminator are the starter's unless given; `score_range=None` turns the
+    discriminator off. `max_uses` caps how often one parent may serve (by default twice an even share, and at least 3).
+    """
+
+    variant: Variant = "sub"
+    window: int = 5
+    density: float = 0.6
+    alpha: float = 8.0
+    score_range: ScoreRange | None = field(default_factory=ScoreRange)
+    windows: Literal["fixed", "spans"] = "fixed"
+    partners: Literal["random", "similar"] = "random"
+    oov: Oov = "mean"
+    keep_case: bool = False
+    max_uses: int | None = None
+    weight: float | None = None  # a fixed λ instead of Beta(α, α)
+    table: Table | None = None
+    discriminator: Discriminator | None = None
+    trace: bool = False  # keep what was turned down, too
+
+    def __post_init__(self) -> None:
+        if not self.alpha > 0:
+            raise ConfigError(f"alpha is {self.alpha:g}; λ ~ Beta(alpha, alpha) needs it above 0")
+        if self.weight is not None and not 0 <= self.weight <= 1:
+            raise ConfigError(f"the mixing weight λ is {self.weight:g}; it lies between 0 and 1")
+        if self.max_uses is not None and self.max_uses < 1:
+            raise ConfigError(f"max_uses is {self.max_uses}; a parent must be allowed to serve at least once")
+        if self.oov not in ("mean", "pieces"):
+            raise ConfigError(f"oov is {self.oov!r}; it is 'mean' or 'pieces'")
+        self.pairing  # noqa: B018  checks its own values
+
+    @property
+    def pairing(self) -> Pairing:
+        """The pairing rule these settings mean."""
+        return Pairing(self.variant, self.window, self.density, self.windows, self.partners)
+
+    def augment(self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> Augmentation:
+        """Up to n new sentences with their lineage; fewer only with a reason, never one twice, never one unchanged."""
+        groups = self.pairing.groups(sentences)
+        if n < 1 or not groups:
+            return Augmentation((), n, self._why_none(sentences) if n > 0 else None)
+        table = self.table or encoder_table()
+        judge = self.discriminator or (Perplexity() if self.score_range is not None else None)
+        limits = self._limits(sentences, judge)
+        cap = self.max_uses or default_cap(n, groups)
+        uses: Counter[int] = Counter()
+        seen = {sentence.tokens for sentence in sentences}
+        outputs: list[Augmented] = []
+        rejected: list[Augmented] = []
+        counts: Counter[str] = Counter()
+        seed = int(rng.integers(2**62))
+        waves = _Waves(self.pairing, sentences, uses, cap, 1 if self.variant == "whole" else 2, rng, table)
+        while len(outputs) < n and (wave := waves.draw(_wave_size(n - len(outputs), len(outputs), counts["scored"]))):
+            counts["pairs"] += len(wave)
+            mixed = mix(sentences, wave, [self._weight(pair, seed) for pair in wave], table, self.oov, self.keep_case)
+            fresh = [candidate for candidate in self._candidates(sentences, mixed) if candidate.sentence.tokens not in seen]
+            for candidate, score in zip(fresh, _scores(fresh, judge, limits), strict=True):
+                if len(outputs) == n:
+                    break
+                counts["scored"] += 1
+                lineage = replace(candidate.lineage, score=score, base=str(judge.base)) if judge is not None else candidate.lineage
+                if limits is not None and not limits.holds(score):
+                    counts["out of range"] += 1
+                    if self.trace:
+                        rejected.append(Augmented(candidate.sentence, lineage, kept=False))
+                elif candidate.sentence.tokens in seen:
+                    counts["repeated"] += 1
+                elif max(uses[parent] for parent in candidate.parents) >= cap:
+                    counts["parent used up"] += 1
+                else:
+                    seen.add(candidate.sentence.tokens)
+                    uses.update(candidate.parents)
+                    outputs.append(Augmented(candidate.sentence, lineage))
+        reason = None if len(outputs) == n else f"no pair is left ({_told(counts)}); loosen density, score range or max_uses for more"
+        return Augmentation(tuple(outputs), n, reason, tuple(rejected), dict(counts))
+
+    def _weight(self, pair: Pair, seed: int) -> float:
+        """λ of a pair. subtle: drawn from a generator of the pair's own, so that it does not depend on the size of the waves."""
+        if self.weight is not None:
+            return self.weight
+        place = [seed, *(number for stretch in pair for number in (stretch.parent, stretch.start, stretch.end))]
+        return float(np.random.default_rng(place).beta(self.alpha, self.alpha))
+
+    def _limits(self, sentences: Sequence[Sentence], judge: Discriminator | None) -> ScoreRange | None:
+        if self.score_range is None or judge is None or not self.score_range.quantiles:
+            return self.score_range
+        return self.score_range.of(judge.scores([s for s in sentences if s.tokens]).tolist())
+
+    def _candidates(self, sentences: Sequence[Sentence], mixed: Sequence[Mixed]) -> Iterator[_Candidate]:
+        """Both parents of each pair rewritten; whole-sequence gives one candidate, since both would be the same."""
+        for one in mixed:
+            ids = tuple(sentences[stretch.parent].id for stretch in one.pair)
+            windows = tuple((stretch.start, stretch.end) for stretch in one.pair)
+            spelled = ",".join(f"{id}[{start}:{end}]" for id, (start, end) in zip(ids, windows, strict=True))
+            for into, stretch in enumerate(one.pair[: 1 if self.variant == "whole" else 2]):
+                parent = sentences[stretch.parent]
+                new = rewritten(parent, stretch, one, f"{self.variant}({spelled})#{into + 1}", self.keep_case)
+                lineage = Lineage(self.variant, ids, windows, into, one.weight, distances=one.distances)
+                yield _Candidate(new, lineage, (one.pair[0].parent, one.pair[1].parent), parent.id)
+
+    def _why_none(self, sentences: Sequence[Sentence]) -> str:
+        """Why there is nothing to pair, in words."""
+        labeled = [s for s in sentences if s.labeled]
+        if len({s.tokens for s in labeled}) < 2:
+            return "a pair needs two different labeled sentences"
+        if not any(row is not None and row != OUTSIDE for s in labeled for row in s.tags):
+            return "no token has a valid tag (all are O), so there is nothing to mix"
+        if self.variant != "whole" and self.windows == "fixed" and max(len(s) for s in labeled) < self.window:
+            return f"no sentence has {self.window} tokens, the length of a window; lower window"
+        same = {"whole": "of the same length", "sub": "with such a window", "label": "with windows of the same tags"}[self.variant]
+        return f"no two sentences {same} reach the density {self.density:g}; lower density or window"
+
+
+class _Waves:
+    """Pairs a wave at a time. A parent in the wave counts as served until the wave is judged, so that few are scored in vain."""
+
+    def __init__(
+        self, rule: Pairing, sentences: Sequence[Sentence], uses: Counter[int], cap: int, each: int, rng: np.random.Generator, table: Table
+    ) -> None:
+        self._held: Counter[int] = Counter()
+        self._given: set[Pair] = set()
+        self._uses, self._cap, self._each = uses, cap, each
+        self._restart: Callable[[], Iterator[Pair]] = lambda: rule.pairs(sentences, self._free, self._given, rng, table.vector)
+        self._source = self._restart()
+
+    def draw(self, size: int) -> list[Pair]:
+        """Up to `size` pairs that were not given before; none when there are none."""
+        self._held.clear()
+        wave = self._take(size)
+        if not wave:  # parents held back by the last wave are free again: look once more
+            self._source = self._restart()
+            wave = self._take(size)
+        return wave
+
+    def _take(self, size: int) -> list[Pair]:
+        wave = []
+        for pair in islice(self._source, size):
+            self._held.update({stretch.parent: self._each for stretch in pair})
+            wave.append(pair)
+        return wave
+
+    def _free(self, parent: int) -> bool:
+        return self._uses[parent] + self._held[parent] < self._cap
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    sentence: Sentence
+    lineage: Lineage
+    parents: tuple[int, int]  # their places in the input
+    family: str  # the parent that was rewritten: its candidates share how they start
+
+
+def _scores(candidates: Sequence[_Candidate], judge: Discriminator | None, limits: ScoreRange | None) -> list[float]:
+    if judge is None:
+        return [0.0] * len(candidates)
+    above = limits.high if limits is not None else math.inf
+    return [float(score) for score in judge.scores([c.sentence for c in candidates], [c.family for c in candidates], above)]
+
+
+def _wave_size(missing: int, accepted: int, scored: int) -> int:
+    """How many pairs to mix next: what is missing over the acceptance rate so far, so that few are scored beyond N."""
+    rate = (accepted + 1) / (scored + 2)
+    return max(1, min(4096, math.ceil(missing / max(rate, 0.02) / 2)))
+
+
+def _told(counts: Counter[str]) -> str:
+    return ", ".join(f"{n} {what}" for what, n in sorted(counts.items())) or "none to begin with"

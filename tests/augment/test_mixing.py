@@ -1,0 +1,99 @@
+"""Mixing: tokens by nearest entry, rows by weight, both parents rewritten."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from toys import TAGS, toy_table
+
+from seqmix.augment.mixing import like, mix, mix_rows, rewritten
+from seqmix.augment.pairing import Stretch
+from seqmix.augment.table import encoder_table
+from seqmix.data.sentence import Sentence
+
+ROWS = st.sampled_from(TAGS) | st.sampled_from([{"O": 0.25, "B-PER": 0.75}, {"B-LOC": 0.5, "I-PER": 0.5}])
+
+
+@given(one=ROWS, other=ROWS, weight=st.floats(0, 1))
+def test_a_mixed_row_sums_to_one_and_each_tag_has_its_share(one, other, weight: float) -> None:
+    mixed = mix_rows(one, other, weight)
+
+    def share(row, tag):
+        return (1.0 if row == tag else 0.0) if isinstance(row, str) else row.get(tag, 0.0)
+
+    assert sum(share(mixed, tag) for tag in TAGS) == pytest.approx(1)
+    for tag in TAGS:
+        assert share(mixed, tag) == pytest.approx(weight * share(one, tag) + (1 - weight) * share(other, tag), abs=1e-9)
+
+
+def test_rows_that_agree_stay_hard() -> None:
+    assert mix_rows("B-PER", "B-PER", 0.3) == "B-PER"
+
+
+def test_both_parents_are_rewritten_and_keep_the_rest() -> None:
+    a = Sentence("a", ("w1", "w2", "w3", "w4"), ("O", "B-PER", "I-PER", "O"))
+    b = Sentence("b", ("w5", "w6", "w7"), ("B-LOC", "B-LOC", "O"))
+    pair = (Stretch(0, 1, 3), Stretch(1, 0, 2))
+
+    (mixed,) = mix([a, b], [pair], [0.39], toy_table())
+    first, second = (rewritten(s, x, mixed, "new", False) for s, x in zip((a, b), pair, strict=True))
+
+    assert first.tokens == ("w1", *mixed.tokens, "w4") and second.tokens == (*mixed.tokens, "w7")
+    assert dict(first.tags[1]) == pytest.approx({"B-PER": 0.39, "B-LOC": 0.61})
+    assert first.tags[0] == "O" and first.tags[3] == "O" and second.tags[:2] == first.tags[1:3]
+    assert not set(mixed.tokens) & {"w2", "w3", "w5", "w6"} or mixed.tokens[0] not in ("w2", "w5")
+    assert mixed.tokens[0] not in ("w2", "w5") and mixed.tokens[1] not in ("w3", "w6")
+
+
+@pytest.mark.parametrize(
+    ("word", "model", "expected"),
+    [
+        ("Ohio", "COLORADO", "OHIO"),
+        ("OHIO", "Colorado", "Ohio"),
+        ("Ohio", "in", "ohio"),
+        ("ohio", "McDonald", "ohio"),
+        ("ohio", "12", "ohio"),
+        ("ohio", "I", "Ohio"),
+    ],
+)
+def test_a_word_takes_the_casing_class_of_the_one_it_replaces(word: str, model: str, expected: str) -> None:
+    assert like(word, model) == expected
+
+
+def test_casing_never_brings_the_parent_back() -> None:
+    table = encoder_table()
+    a = Sentence("a", ("COLORADO", "beat", "OHIO"), ("B-ORG", "O", "B-ORG"))
+    b = Sentence("b", ("Colorado", "beat", "Ohio"), ("B-LOC", "O", "B-LOC"))
+
+    (mixed,) = mix([a, b], [(Stretch(0, 0, 3), Stretch(1, 0, 3))], [0.5], table, any_case=True)
+    new = rewritten(a, Stretch(0, 0, 3), mixed, "new", True)
+
+    assert all(one.lower() != other.lower() for one, other in zip(new.tokens, a.tokens, strict=True))
+    assert new.tokens[0].isupper() and new.tokens[2].isupper()
+
+
+def test_words_outside_the_table_are_mixed_piece_by_piece_when_asked() -> None:
+    table = encoder_table()
+    a = Sentence("a", ("Kwasniewski", "Paris"), ("B-PER", "B-LOC"))
+    b = Sentence("b", ("Lukashenko", "Zhirinovsky"), ("B-PER", "B-PER"))
+
+    (mixed,) = mix([a, b], [(Stretch(0, 0, 2), Stretch(1, 0, 2))], [0.5], table, oov="pieces")
+
+    assert all("##" not in word and "[" not in word for word in mixed.tokens)
+    assert mixed.tokens[0] not in ("Kwasniewski", "Lukashenko")
+    pieces = max(len(table.split("Kwasniewski")), len(table.split("Lukashenko")))
+    assert len(mixed.tokens[0]) >= pieces  # as many pieces as the longer parent, joined
+
+
+def test_all_positions_of_all_pairs_are_looked_up_at_once() -> None:
+    rng = np.random.default_rng(0)
+    sentences = [Sentence(f"s{i}", tuple(rng.choice([f"w{k}" for k in range(40)], size=5)), ("B-PER",) * 5) for i in range(30)]
+    pairs = [(Stretch(i, 0, 5), Stretch(i + 1, 0, 5)) for i in range(29)]
+    weights = rng.random(29).tolist()
+
+    together = mix(sentences, pairs, weights, toy_table())
+    alone = [mix(sentences, [pair], [weight], toy_table())[0] for pair, weight in zip(pairs, weights, strict=True)]
+
+    assert together == alone
