@@ -60,6 +60,7 @@ def generate(
     high: float,
     n: int,
     whole: bool,
+    nearest: Callable[..., tuple[int, float]] = nearest_token,
 ) -> list[tuple[tuple[str, ...], list[Row], float]]:
     """Tokens, tag rows and score of each sentence kept, in order, up to n."""
     entry_of = {}
@@ -74,7 +75,7 @@ def generate(
             e_i = np.mean([vectors[p].astype(np.float64) for p in split(word_i)], axis=0)
             e_j = np.mean([vectors[p].astype(np.float64) for p in split(word_j)], axis=0)
             excluded = [entry_of[w] for w in (word_i, word_j) if w in entry_of]
-            entry, _ = nearest_token(weight * e_i + (1 - weight) * e_j, vectors, admissible, excluded)
+            entry, _ = nearest(weight * e_i + (1 - weight) * e_j, vectors, admissible, excluded)
             mixed_tokens.append(words[entry])
             mixed_rows.append(mix_label(sentences[one.parent].tags[one.start + t], sentences[other.parent].tags[other.start + t], weight))
         for stretch in (one,) if whole else (one, other):

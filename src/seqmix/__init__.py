@@ -25,6 +25,10 @@ _PUBLIC = {
     "spans": "seqmix.data.scheme",
     "Tagger": "seqmix.tagger",
     "Settings": "seqmix.tagger",
+    "SeqMix": "seqmix.augment.seqmix",
+    "Replacement": "seqmix.augment.replacement",
+    "Perplexity": "seqmix.augment.discriminator",
+    "ScoreRange": "seqmix.augment.discriminator",
     "SeqMixError": "seqmix.errors",
 }
 __all__ = [*_PUBLIC, "__version__"]

@@ -16,7 +16,7 @@ import torch
 import seqmix
 import tiny
 from seqmix.app import console
-from seqmix.app.cli import run
+from seqmix.app.cli import app, run
 from seqmix.data import formats
 from seqmix.data.samples import sample
 from seqmix.data.scheme import is_legal
@@ -476,7 +476,7 @@ def test_a_wrong_use_is_explained(seqmix_command, arguments):
     assert "Traceback" not in ended.err
 
 
-@pytest.mark.parametrize("command", [(), ("train",), ("predict",), ("evaluate",), ("convert",), ("info",)])
+@pytest.mark.parametrize("command", [(), *((known.callback.__name__,) for known in app.registered_commands)], ids=str)
 def test_every_command_explains_itself(seqmix_command, command):
     ended = seqmix_command(*command, "--help")
 

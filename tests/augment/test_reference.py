@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from toys import toy_sentences, toy_table
 
 from reference import generate, perplexity
-from seqmix.augment import Perplexity, ScoreRange, SeqMix
+from seqmix.augment.discriminator import Perplexity, ScoreRange
 from seqmix.augment.pairing import Pairing
+from seqmix.augment.seqmix import SeqMix
 from seqmix.starter import load_language_model
 
 

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import sentences_strategy, toy_sentences, toy_table
 
-from seqmix.augment import Perplexity, ScoreRange, SeqMix
+from seqmix.augment.discriminator import Perplexity, ScoreRange
 from seqmix.augment.mixing import mix, rewritten
 from seqmix.augment.pairing import Stretch
+from seqmix.augment.seqmix import SeqMix
 from seqmix.data.augmented import Augmented
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError

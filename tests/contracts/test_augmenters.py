@@ -7,14 +7,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from seqmix.app.build import VARIANTS, build_augmenter
+from seqmix.app.build import AUGMENTERS, build_augmenter
 from seqmix.augment.table import encoder_table
 from seqmix.data.augmented import Augmentation
 from seqmix.data.samples import sample
 from seqmix.data.scheme import is_legal
 from seqmix.data.sentence import Sentence
 
-ALL = {name: {} if name in ("mention", "token", "shuffle", "duplicate") else {"score_range": None} for name in VARIANTS}
+ALL = {name: {} if name in ("mention", "token", "shuffle", "duplicate") else {"score_range": None} for name in AUGMENTERS}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def made(request, table, sentences) -> Augmentation:
 
 
 def test_no_augmenter_escapes_this_suite() -> None:
-    assert set(ALL) == set(VARIANTS)
+    assert set(ALL) == set(AUGMENTERS)
 
 
 def test_at_most_n_come_and_fewer_only_with_a_reason(made: Augmentation) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqmix.augment import ScoreRange, SeqMix
+from seqmix.augment.discriminator import ScoreRange
+from seqmix.augment.seqmix import SeqMix
 from seqmix.data import formats
 from seqmix.data.augmented import Augmented, Lineage
 from seqmix.data.sentence import Sentence

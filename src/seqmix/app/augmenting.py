@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from seqmix.app.build import TABLES, VARIANTS, build_augmenter, build_table, parse_score_range
 from seqmix.app.console import emit, say
 from seqmix.app.inputs import Comment, Data, FormatName, Key, Misaligned, TagColumn, TokenColumn, format_options, labeled_data
-from seqmix.augment.table import DISTANCES, hubness
+from seqmix.augment.pairing import VARIANTS
+from seqmix.augment.replacement import METHODS
 from seqmix.data.augmented import Augmentation
 from seqmix.data.files import replacing, write_text
 from seqmix.data.sentence import Sentence
@@ -24,7 +24,7 @@ from seqmix.report.case import as_page, as_text, cases
 def augment(
     data: Data,
     out: Annotated[Path | None, typer.Option(help="Where to write the new sentences: JSONL of tokens, with lineage.")] = None,
-    variant: Annotated[str, typer.Option(help=", ".join(VARIANTS) + ".")] = "sub",
+    variant: Annotated[str, typer.Option(help=", ".join((*VARIANTS, *METHODS)) + ".")] = "sub",
     rate: Annotated[float, typer.Option(help="New sentences for each labeled one (r).")] = 0.2,
     alpha: Annotated[float, typer.Option(help="λ ~ Beta(α, α).")] = 8.0,
     window: Annotated[int, typer.Option(help="Tokens in a window (s).")] = 5,
@@ -35,8 +35,8 @@ def augment(
     base: Annotated[str, typer.Option(help="Of the perplexity: e, or 2 as the paper writes it.")] = "e",
     lm: Annotated[str, typer.Option(help="The language model: starter, a Hugging Face name or a folder.")] = "starter",
     encoder: Annotated[str, typer.Option(help="Whose embeddings make the table.")] = "starter",
-    table: Annotated[str, typer.Option(help="Source of the table: " + ", ".join(TABLES) + ".")] = "encoder",
-    distance: Annotated[str, typer.Option(help=", ".join(DISTANCES) + ".")] = "l2",
+    table: Annotated[str, typer.Option(help="Source of the table: encoder, trained or contextual.")] = "encoder",
+    distance: Annotated[str, typer.Option(help="l2, cosine or csls.")] = "l2",
     seen: Annotated[bool, typer.Option(help="Only words that occur in the data are generated.")] = False,
     alphabetic: Annotated[bool, typer.Option(help="Only words made of letters are generated.")] = False,
     min_count: Annotated[int, typer.Option(help="Only words that occur at least this often in the data are generated.")] = 0,
@@ -58,12 +58,12 @@ def augment(
     misaligned: Misaligned = "error",
 ) -> None:
     """Make new labeled sentences from labeled ones; needs no tagger and no active learning."""
+    from seqmix.app.build import build_augmenter, build_table, parse_score_range  # here, since it loads torch
+
     if not 0 < rate <= 100:
         raise ConfigError(f"--rate is {rate:g}; it must lie above 0 and be at most 100")
     if out is None and not (explain or stats or explain_html):
         raise ConfigError("say what to do with the sentences: --out FILE, --explain, --explain-html FILE or --stats")
-    if distance not in DISTANCES or table not in TABLES:
-        raise ConfigError(f"--distance is one of {', '.join(DISTANCES)} and --table one of {', '.join(TABLES)}")
     settings: dict[str, Any] = {
         "window": window, "density": density, "alpha": alpha, "score_range": parse_score_range(score_range), "windows": windows,
         "partners": partners, "oov": oov, "keep_case": keep_case, "max_uses": max_uses, "weight": weight,
@@ -73,7 +73,7 @@ def augment(
     options = format_options(tag_column=tag_column, token_column=token_column, comment=comment, key=key, misaligned=misaligned)
     sentences = labeled_data(data, format, options)
     rng = np.random.default_rng(seed)
-    mixes = variant in ("whole", "sub", "label")
+    mixes = variant in VARIANTS
     words = build_table(table, encoder, distance, sentences, rng).narrowed(sentences, seen, alphabetic, min_count) if mixes else None
     made = build_augmenter(variant, words, lm, base, **settings).augment(sentences, round(rate * len(sentences)), rng)
     if out is not None:
@@ -98,6 +98,8 @@ def augment(
 
 def figures(made: Augmentation, sentences: Sequence[Sentence], entries: int) -> dict[str, Any]:
     """What `--stats` prints: how many, how diverse, how hub-ridden, how plausible."""
+    from seqmix.augment.table import hubness
+
     new = [one.sentence.tokens[at] for one in made for at in range(*one.lineage.windows[one.lineage.into])] if entries else []
     hubs = hubness(new, entries)
     scores = [one.lineage.score for one in made if one.lineage.score is not None]

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from seqmix.augment.discriminator import Perplexity, ScoreRange
+from seqmix.augment.pairing import VARIANTS
 from seqmix.augment.replacement import METHODS, Replacement
 from seqmix.augment.seqmix import SeqMix
-from seqmix.augment.table import Distance, Table, contextual_table, encoder_table, vocabulary_table
+from seqmix.augment.table import Table, contextual_table, encoder_table, vocabulary_table
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError
 from seqmix.protocols import Augmenter
 from seqmix.tagger import Settings, Tagger
 
-VARIANTS = ("whole", "sub", "label", *METHODS)
+AUGMENTERS = (*VARIANTS, *METHODS)
 TABLES = ("encoder", "trained", "contextual")
 
 
@@ -26,13 +27,13 @@ def build_augmenter(variant: str, table: Table | None = None, lm: str = "starter
     if variant in METHODS:
         return Replacement(variant)
     if variant not in VARIANTS:
-        raise ConfigError(f"there is no variant {variant!r}; there are {', '.join(VARIANTS)}")
+        raise ConfigError(f"there is no variant {variant!r}; there are {', '.join(AUGMENTERS)}")
     judge = Perplexity(lm, base) if settings.get("score_range") is not None else None
-    return SeqMix(variant, table=table, discriminator=judge, **settings)  # type: ignore[arg-type]
+    return SeqMix(variant, table=table, discriminator=judge, **settings)
 
 
 def build_table(
-    source: str, encoder: str, distance: Distance, sentences: Sequence[Sentence], rng: np.random.Generator, tagger: Tagger | None = None
+    source: str, encoder: str, distance: Any, sentences: Sequence[Sentence], rng: np.random.Generator, tagger: Tagger | None = None
 ) -> Table:
     """The table {W, E} by the name of its source; `trained` trains on the sentences first unless a tagger is given."""
     if source == "encoder":
