@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 .PHONY: demo test slow check bench lock clean
 
 demo: $(VENV)/ready
-	$(BIN)/seqmix train gazette:train --dev gazette:dev --out runs/demo
-	$(BIN)/seqmix evaluate runs/demo gazette:test
+	$(BIN)/seqmix simulate --preset demo --data gazette --out runs/demo/nte --set augment.variant=none
+	$(BIN)/seqmix simulate --preset demo --data gazette --out runs/demo/nte+sub
+	$(BIN)/seqmix report runs/demo/nte runs/demo/nte+sub --out runs/demo/report.html
 
 test: $(VENV)/ready
 	$(BIN)/pytest
@@ -35,7 +36,7 @@ $(VENV)/ready: requirements.lock pyproject.toml
 lock:
 	rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock
 	$(VENV)/lock/bin/pip install --quiet torch==2.13.0 hatchling editables
-	$(VENV)/lock/bin/pip install --quiet ".[dev,spacy,hf,gguf]"
+	$(VENV)/lock/bin/pip install --quiet ".[dev,spacy,hf,gguf,plots,track]"
 	$(VENV)/lock/bin/pip freeze --exclude seqmix | sed 's/^\(torch==[0-9.]*\)+cpu$$/\1/' > requirements.lock
 	rm -rf $(VENV)/lock
 

@@ -29,6 +29,9 @@ _PUBLIC = {
     "Replacement": "seqmix.augment.replacement",
     "Perplexity": "seqmix.augment.discriminator",
     "ScoreRange": "seqmix.augment.discriminator",
+    "ActiveLearner": "seqmix.loop.learner",
+    "Recipe": "seqmix.loop.learner",
+    "Pool": "seqmix.loop.pool",
     "SeqMixError": "seqmix.errors",
 }
 __all__ = [*_PUBLIC, "__version__"]

@@ -3,6 +3,8 @@
     SeqMixError            one line a person can act on; the command line shows it and exits with 2
     ├── DataError          a file or a sentence is not what it should be
     │   └── TagError       a tag, row or span that the tag set or scheme does not allow
+    ├── PoolExhaustedError a query asks for more sentences than are left
+    ├── RunError           a run directory cannot be used: locked, foreign, of another version
     ├── ModelError         a model cannot be found, loaded or saved
     ├── ConfigError        settings that contradict each other or the data
     └── MissingExtraError  an optional dependency is not installed
@@ -33,6 +35,21 @@ class DataError(SeqMixError):
 
 class TagError(DataError):
     """A tag, tag row or span that the tag set or the scheme does not allow."""
+
+
+class PoolExhaustedError(SeqMixError):
+    """A query asked for more sentences than are left unlabeled."""
+
+    def __init__(self, requested: int, available: int) -> None:
+        super().__init__(requested, available)
+        self.requested, self.available = requested, available
+
+    def __str__(self) -> str:
+        return f"asked for {self.requested} sentences but only {self.available} are unlabeled; lower query.size or loop.rounds"
+
+
+class RunError(SeqMixError):
+    """A run directory that cannot be used."""
 
 
 class ModelError(SeqMixError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +10,96 @@ from numpy.typing import NDArray
 
 from seqmix.data.augmented import Augmentation
 from seqmix.data.sentence import Sentence
+from seqmix.data.tagset import TagSet
+
+Probs = NDArray[np.float32]  # [n_tokens, n_tags]
+
+
+class Path(Protocol):
+    """One way to tag a sentence."""
+
+    @property
+    def tags(self) -> tuple[str, ...]: ...
+    @property
+    def probability(self) -> float: ...
+
+
+class Tagger(Protocol):
+    """What the loop asks of a trained tagger; everything streams."""
+
+    tag_set: TagSet | None
+
+    def probabilities(self, sentences: Iterable[Sentence]) -> Iterator[Probs]: ...
+    def best_paths(self, sentences: Iterable[Sentence], n: int = 1) -> Iterator[Sequence[Path]]: ...
+    def predict(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]: ...
+    def embeddings(self, sentences: Iterable[Sentence]) -> Iterator[NDArray[np.float32]]: ...
+    def dropped(self, sentences: Iterable[Sentence], passes: int, rng: np.random.Generator) -> Iterator[NDArray[np.float32]]: ...
+    def save(self, folder: Any) -> None: ...
+
+
+class Oracle(Protocol):
+    """Labels sentences: a gold file, or people."""
+
+    def annotate(self, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
+        """The same sentences with labels."""
+        ...
+
+
+class PoolView(Protocol):
+    """What a policy may look at: unlabeled sentences by id, and what the tagger makes of them, computed lazily and in a stream.
+
+    Every method that gives pairs gives them for the same ids in the same order; nothing is held but what the caller holds.
+    """
+
+    tag_set: TagSet
+
+    def sentences(self) -> Iterator[Sentence]:
+        """The unlabeled sentences: duplicates once, no empty ones."""
+        ...
+
+    def probs(self) -> Iterator[tuple[str, Probs]]:
+        """p(tag | token) of each sentence."""
+        ...
+
+    def paths(self) -> Iterator[tuple[str, tuple[str, ...], float]]:
+        """The most probable tags of each sentence and the probability of the whole path."""
+        ...
+
+    def embeddings(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
+        """One vector a sentence [width]: the mean of its tokens' hidden states."""
+        ...
+
+    def labeled_embeddings(self) -> NDArray[np.float32]:
+        """The same for the sentences already labeled [n, width]."""
+        ...
+
+    def votes(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
+        """The tag ids each member of the committee gives [n_members, n_tokens]."""
+        ...
+
+    def dropped(self, passes: int) -> Iterator[tuple[str, NDArray[np.float32]]]:
+        """p(tag | token) under several dropout masks in the head [passes, n_tokens, n_tags]."""
+        ...
+
+    def history(self) -> Mapping[str, Sequence[Sequence[str]]]:
+        """The best tags of earlier rounds by sentence id, oldest first; at most the last few are kept."""
+        ...
+
+
+class Policy(Protocol):
+    """Says what to ask next. A plain function is a policy too."""
+
+    def __call__(self, view: PoolView, n: int, rng: np.random.Generator) -> Sequence[str]:
+        """The ids of the n sentences to ask for, the most wanted first; `Chosen` carries their scores along."""
+        ...
+
+
+class Chosen(list[str]):
+    """Ids with the scores they were chosen by."""
+
+    def __init__(self, scored: Sequence[tuple[str, float]]) -> None:
+        super().__init__(id for id, _ in scored)
+        self.scores = dict(scored)
 
 
 class Augmenter(Protocol):

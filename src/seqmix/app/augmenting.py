@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from seqmix.app.console import emit, say
-from seqmix.app.inputs import Comment, Data, FormatName, Key, Misaligned, TagColumn, TokenColumn, format_options, labeled_data
+from seqmix.app.inputs import Comment, Data, FormatName, Key, Misaligned, TagColumn, TokenColumn, drawn, format_options, labeled_data
 from seqmix.augment.pairing import VARIANTS
 from seqmix.augment.replacement import METHODS
 from seqmix.data.augmented import Augmentation
@@ -46,7 +46,8 @@ def augment(
     keep_case: Annotated[bool, typer.Option(help="A new word takes the casing of the word it replaces.")] = False,
     max_uses: Annotated[int | None, typer.Option(help="How often one sentence may serve as a parent.")] = None,
     weight: Annotated[float | None, typer.Option(help="A fixed λ.")] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same sentences.")] = 0,
+    limit: Annotated[int | None, typer.Option(help="Use this many of the sentences, drawn at random with the seed.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same sentences.")] = 0,
     explain: Annotated[bool, typer.Option(help="Tell each pair as the paper's case study does, the rejected ones too.")] = False,
     explain_html: Annotated[Path | None, typer.Option(help="The same as an HTML page.")] = None,
     stats: Annotated[bool, typer.Option(help="Print figures about what was generated.")] = False,
@@ -71,8 +72,8 @@ def augment(
     }  # fmt: skip
     build_augmenter(variant, None, lm, base, **settings)  # refuses bad settings before anything is read or loaded
     options = format_options(tag_column=tag_column, token_column=token_column, comment=comment, key=key, misaligned=misaligned)
-    sentences = labeled_data(data, format, options)
     rng = np.random.default_rng(seed)
+    sentences = drawn(labeled_data(data, format, options), limit, rng)
     mixes = variant in VARIANTS
     words = build_table(table, encoder, distance, sentences, rng).narrowed(sentences, seen, alphabetic, min_count) if mixes else None
     made = build_augmenter(variant, words, lm, base, **settings).augment(sentences, round(rate * len(sentences)), rng)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from seqmix import __version__
-from seqmix.app import augmenting, corpora, tagging
+from seqmix.app import augmenting, corpora, simulating, tagging
 from seqmix.app.console import emit, err, say
 from seqmix.errors import SeqMixError
 
@@ -27,7 +27,17 @@ def main(
         raise typer.Exit()
 
 
-for command in (tagging.train, tagging.predict, tagging.evaluate, augmenting.augment, corpora.convert, corpora.info):
+for command in (
+    tagging.train,
+    tagging.predict,
+    tagging.evaluate,
+    augmenting.augment,
+    simulating.simulate,
+    simulating.status,
+    simulating.report,
+    corpora.convert,
+    corpora.info,
+):
     app.command()(command)
 
 

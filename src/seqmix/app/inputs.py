@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from seqmix.app.console import say
@@ -52,3 +53,12 @@ def labeled_data(name: str, format: str | None, options: formats.Options) -> lis
         say(f"{name}: {n} {what}")
     options.counts.clear()
     return labeled
+
+
+def drawn(sentences: list[Sentence], limit: int | None, rng: np.random.Generator) -> list[Sentence]:
+    """All sentences, or so many of them at random."""
+    if limit is None:
+        return sentences
+    if not 0 < limit <= len(sentences):
+        raise ConfigError(f"--limit {limit} of {len(sentences)} labeled sentences; it must lie between 1 and all of them")
+    return [sentences[i] for i in rng.permutation(len(sentences))[:limit]]

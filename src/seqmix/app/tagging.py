@@ -23,6 +23,7 @@ from seqmix.app.inputs import (
     Quiet,
     TagColumn,
     TokenColumn,
+    drawn,
     format_options,
     labeled_data,
     read_data,
@@ -67,10 +68,7 @@ def train(
     sentences = labeled_data(data, format, options)
     held_out = labeled_data(dev, None, options) if dev else []
     rng = np.random.default_rng(seed)
-    if limit is not None:
-        if not 0 < limit <= len(sentences):
-            raise ConfigError(f"--limit {limit} of {len(sentences)} labeled sentences; it must lie between 1 and all of them")
-        sentences = [sentences[i] for i in rng.permutation(len(sentences))[:limit]]
+    sentences = drawn(sentences, limit, rng)
     total = settings.total_steps(len(sentences))
     say(f"training {encoder} with a {head} head on {len(sentences)} sentences, {total} steps on {tagger.device}")
     start = time.monotonic()

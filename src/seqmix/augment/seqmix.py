@@ -80,7 +80,9 @@ class SeqMix:
         while len(outputs) < n and (wave := waves.draw(_wave_size(n - len(outputs), len(outputs), counts["scored"]))):
             counts["pairs"] += len(wave)
             mixed = mix(sentences, wave, [self._weight(pair, seed) for pair in wave], table, self.oov, self.keep_case)
-            fresh = [candidate for candidate in self._candidates(sentences, mixed) if candidate.sentence.tokens not in seen]
+            candidates = list(self._candidates(sentences, mixed))
+            fresh = [candidate for candidate in candidates if candidate.sentence.tokens not in seen]
+            counts["repeated"] += len(candidates) - len(fresh)
             for candidate, score in zip(fresh, _scores(fresh, judge, limits), strict=True):
                 if len(outputs) == n:
                     break

@@ -43,15 +43,15 @@ def as_text(case: Case) -> str:
         lines.append(f"mixed with λ = {lineage.weight:.2f}, 1 − λ = {1 - lineage.weight:.2f}")
         lines += _grid(_table(case))
     for name, made in zip(_NAMES, case.candidates, strict=False):
-        lines.append(f"generated {_NAMES[made.lineage.into] if len(case.candidates) > 1 else name}: {_verdict(made)}")
-        lines.append("  " + _marked(made.sentence.tokens, _window(made)))
+        lines.append(f"generated {_NAMES[made.lineage.into] if len(case.candidates) > 1 else name}: {verdict(made)}")
+        lines.append("  " + _marked(made.sentence.tokens, window_of(made)))
     return "\n".join(lines)
 
 
 def as_page(told: Sequence[Case], title: str) -> str:
     """All cases as one HTML page that needs nothing else."""
     return _PAGE.format(
-        title=html.escape(title), count=len(told), body="\n".join(_card(number, case) for number, case in enumerate(told, 1))
+        title=html.escape(title), style=STYLE, count=len(told), body="\n".join(card(number, case) for number, case in enumerate(told, 1))
     )
 
 
@@ -62,7 +62,7 @@ def label(row: Row) -> str:
     return row if isinstance(row, str) else " ".join(f"{tag} {weight:.2f}" for tag, weight in sorted(row.items(), key=lambda p: -p[1]))
 
 
-def _window(made: Augmented) -> tuple[int, int]:
+def window_of(made: Augmented) -> tuple[int, int]:
     """Where the new words stand: as wide as the window, or as the mention that was put in."""
     start, end = made.lineage.windows[made.lineage.into]
     if made.lineage.method == "mention":
@@ -71,7 +71,8 @@ def _window(made: Augmented) -> tuple[int, int]:
     return start, end
 
 
-def _verdict(made: Augmented) -> str:
+def verdict(made: Augmented) -> str:
+    """The score and what came of it."""
     if made.lineage.score is None:
         return "kept, not scored"
     base = "" if made.lineage.base == "e" else f" (base {made.lineage.base})"
@@ -106,45 +107,50 @@ def _marked(tokens: Sequence[str], window: tuple[int, int], open: str = "[", clo
     return " ".join(shown)
 
 
-def _card(number: int, case: Case) -> str:
+def card(heading: int | str, case: Case) -> str:
+    """One case as an <article>; `STYLE` holds what it needs."""
     lineage = case.candidates[0].lineage
-    parts = [f"<article><h2>{number}</h2>"]
+    parts = [f"<article><h2>{html.escape(str(heading))}</h2>"]
     for name, parent, window in zip(_NAMES, case.parents, lineage.windows, strict=False):
-        parts.append(f"<p><b>{name}</b> {_html_marked(parent.tokens, window)} <small>{html.escape(parent.id)}</small></p>")
+        parts.append(f"<p><b>{name}</b> {html_marked(parent.tokens, window)} <small>{html.escape(parent.id)}</small></p>")
     if lineage.weight is not None:
         parts.append(f"<p class=weight>λ = {lineage.weight:.2f} · 1 − λ = {1 - lineage.weight:.2f}</p>")
         cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in _table(case))
         parts.append("<div class=wide><table>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table></div>")
     for made in case.candidates:
-        verdict = "kept" if made.kept else "rejected"
-        shown = _html_marked(made.sentence.tokens, _window(made))
-        parts.append(f"<p class={verdict}><b>{_NAMES[made.lineage.into]}′</b> {shown} <small>{html.escape(_verdict(made))}</small></p>")
+        judged = "kept" if made.kept else "rejected"
+        shown = html_marked(made.sentence.tokens, window_of(made))
+        parts.append(f"<p class={judged}><b>{_NAMES[made.lineage.into]}′</b> {shown} <small>{html.escape(verdict(made))}</small></p>")
     return "".join([*parts, "</article>"])
 
 
-def _html_marked(tokens: Sequence[str], window: tuple[int, int]) -> str:
+def html_marked(tokens: Sequence[str], window: tuple[int, int]) -> str:
+    """The tokens as HTML, those in the window marked."""
     start, end = window
     return " ".join(f"<mark>{html.escape(token)}</mark>" if start <= at < end else html.escape(token) for at, token in enumerate(tokens))
 
 
+STYLE = """\
+:root { color-scheme: light dark; --line: #8884; --mark: #ffd54f66; --good: #2e7d32; --bad: #c62828 }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
+article { border: 1px solid var(--line); border-radius: .6rem; padding: .4rem 1.2rem; margin: 1rem 0 }
+h2 { font-size: .9rem; opacity: .6; margin: .4rem 0 0 }
+p { margin: .5rem 0 }
+mark { background: var(--mark); color: inherit; padding: 0 .15em; border-radius: .2em }
+small { opacity: .65 }
+.weight { font-variant-numeric: tabular-nums }
+.wide { overflow-x: auto }
+table { border-collapse: collapse; font-size: .9rem }
+td { padding: .15rem .7rem .15rem 0; white-space: nowrap }
+tr:nth-child(even) td { opacity: .7; border-bottom: 1px solid var(--line) }
+.kept, .rejected { border-left: 3px solid var(--good); padding-left: .7rem }
+.rejected { border-color: var(--bad); opacity: .75 }
+"""
+
 _PAGE = """<!doctype html>
 <html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width, initial-scale=1"><title>{title}</title>
 <style>
-:root {{ color-scheme: light dark; --line: #8884; --mark: #ffd54f66; --good: #2e7d32; --bad: #c62828 }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }}
-article {{ border: 1px solid var(--line); border-radius: .6rem; padding: .4rem 1.2rem; margin: 1rem 0 }}
-h2 {{ font-size: .9rem; opacity: .6; margin: .4rem 0 0 }}
-p {{ margin: .5rem 0 }}
-mark {{ background: var(--mark); color: inherit; padding: 0 .15em; border-radius: .2em }}
-small {{ opacity: .65 }}
-.weight {{ font-variant-numeric: tabular-nums }}
-.wide {{ overflow-x: auto }}
-table {{ border-collapse: collapse; font-size: .9rem }}
-td {{ padding: .15rem .7rem .15rem 0; white-space: nowrap }}
-tr:nth-child(even) td {{ opacity: .7; border-bottom: 1px solid var(--line) }}
-.kept, .rejected {{ border-left: 3px solid var(--good); padding-left: .7rem }}
-.rejected {{ border-color: var(--bad); opacity: .75 }}
-</style>
+{style}</style>
 <h1>{title}</h1>
 <p>{count} pairs. Marked: the windows that were mixed. A green bar: kept; a red one: rejected by the discriminator.</p>
 {body}

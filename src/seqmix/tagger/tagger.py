@@ -164,6 +164,18 @@ class Tagger:
 
         return self._map(sentences, reduce, np.zeros((0, network.classifier.in_features), dtype=np.float32), hidden=True)
 
+    def dropped(self, sentences: Iterable[Sentence], passes: int, rng: np.random.Generator) -> Iterator[NDArray[np.float32]]:
+        """p(tag | token) under `passes` dropout masks in the head only [passes, n_tokens, n_tags]: the encoder runs once."""
+        network, _, _ = self._ready()
+        weight, bias = (t.detach().cpu().numpy() for t in (network.classifier.weight, network.classifier.bias))
+        keep = 1 - self.settings.dropout
+        masks = (rng.random((passes, weight.shape[1])) < keep).astype(np.float32) / keep
+        for states in self.embeddings(sentences):
+            scores = np.einsum("th,ph,kh->ptk", states, masks, weight, optimize=True) + bias
+            scores -= scores.max(axis=2, keepdims=True)
+            odds = np.exp(scores)
+            yield odds / odds.sum(axis=2, keepdims=True)
+
     def input_embeddings(self) -> tuple[list[str], NDArray[np.float32], PreTrainedTokenizerFast]:
         """The encoder's vocabulary, its input embeddings [n_pieces, width] as trained so far, and its tokenizer."""
         network, _, _ = self._ready()

@@ -1,0 +1,185 @@
+"""The config of a run: pydantic models, TOML on disk; unknown keys and contradictions are refused before a model loads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from seqmix.errors import ConfigError
+
+PRESETS = Path(__file__).parent / "presets"
+Policy = Literal[
+    "random", "lc", "lc_prime", "nte", "qbc", "mnlp", "margin", "bald", "tag_count", "fluctuation", "kmeans", "coreset", "badge"
+]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tagging(_Section):
+    """The tagger."""
+
+    encoder: str = "starter"
+    head: Literal["linear", "crf"] = "linear"
+    device: str | None = None
+
+
+class Training(_Section):
+    """How each round trains."""
+
+    epochs: int = Field(default=10, ge=1)
+    lr: float | None = Field(default=None, gt=0, lt=1)
+    batch_size: int = Field(default=32, ge=1)
+    max_pieces: int = Field(default=128, ge=8)
+    mixup: float | None = Field(default=None, gt=0)
+
+
+class Query(_Section):
+    """What is asked."""
+
+    policy: Policy = "nte"
+    size: int | list[int] = 100  # one number, or one a round
+    diverse: bool = False
+    without_entity: float = Field(default=0.0, ge=0, lt=1)  # share of sentences with no predicted entity
+    tokens: int | None = Field(default=None, ge=1)  # a budget in tokens a round; size is then the most sentences
+
+
+class Augment(_Section):
+    """What is generated from each batch of labeled sentences."""
+
+    variant: Literal["none", "whole", "sub", "label", "mention", "token", "shuffle", "duplicate"] = "sub"
+    rate: float | list[float] = 0.2
+    alpha: float | list[float] = 8.0
+    window: int = Field(default=5, ge=1)
+    density: float = Field(default=0.6, ge=0, le=1)
+    score_range: str = "0,500"
+    base: Literal["e", "2"] = "e"
+    lm: str = "starter"
+    table: Literal["encoder", "trained", "contextual"] = "encoder"
+    distance: Literal["l2", "cosine", "csls"] = "l2"
+    windows: Literal["fixed", "spans"] = "fixed"
+    partners: Literal["random", "similar"] = "random"
+    oov: Literal["mean", "pieces"] = "mean"
+    keep_case: bool = False
+    max_uses: int | None = Field(default=None, ge=1)
+    guard: int = Field(default=0, ge=0)  # folds of the "does it help?" guard; 0 is off
+
+
+class Loop(_Section):
+    """The rounds."""
+
+    seed_size: int = Field(default=200, ge=1)
+    rounds: int = Field(default=5, ge=0)
+    slice: int | None = Field(default=None, ge=1)  # take this many sentences of the training data, at random
+    warm: bool = False
+    match_steps: bool = True  # arms without augmentation take the steps of those with it
+    stop_sentences: int | None = None
+    stop_tokens: int | None = None
+    stop_agreement: float | None = Field(default=None, gt=0, le=1)
+    stop_uncertainty: float | None = Field(default=None, gt=0)
+
+
+class Data(_Section):
+    """How the data folder is read."""
+
+    tag_column: int = -1
+    token_column: int = 0
+
+
+class Config(_Section):
+    """A whole run."""
+
+    seed: int = Field(default=0, ge=0)
+    data: Data = Data()
+    tagger: Tagging = Tagging()
+    training: Training = Training()
+    query: Query = Query()
+    augment: Augment = Augment()
+    loop: Loop = Loop()
+
+    @model_validator(mode="after")
+    def _agree(self) -> Config:
+        if self.query.policy == "lc" and self.tagger.head != "crf":
+            raise ValueError(
+                "query.policy lc is the probability of the Viterbi path and needs tagger.head crf; lc_prime is for the linear head"
+            )
+        if self.loop.slice is not None and self.loop.slice < self.loop.seed_size:
+            raise ValueError(f"loop.slice ({self.loop.slice}) is smaller than loop.seed_size ({self.loop.seed_size})")
+        return self
+
+    @property
+    def arm(self) -> str:
+        """What the run is called in reports: policy and augmentation."""
+        return self.query.policy + ("" if self.augment.variant == "none" else f"+{self.augment.variant}")
+
+    def toml(self) -> str:
+        """The resolved config as TOML; None is left out."""
+        lines = [f"seed = {self.seed}"]
+        for name, section in self.model_dump(exclude={"seed"}).items():
+            lines.append(f"\n[{name}]")
+            lines += [f"{key} = {json.dumps(value)}" for key, value in section.items() if value is not None]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def digest(self) -> str:
+        """A short hash of everything in it."""
+        return hashlib.sha256(self.toml().encode()).hexdigest()[:12]
+
+
+def load_config(preset: str | None, file: Path | None = None, changes: list[str] | None = None, seed: int | None = None) -> Config:
+    """A preset, then a TOML file, then `section.key=value` changes on top of each other."""
+    values: dict[str, Any] = {}
+    if preset is not None:
+        path = PRESETS / f"{preset}.toml"
+        if not path.exists():
+            raise ConfigError(f"there is no preset {preset!r}; there are {', '.join(sorted(p.stem for p in PRESETS.glob('*.toml')))}")
+        values = _merged(values, _read(path))
+    if file is not None:
+        values = _merged(values, _read(file))
+    for change in changes or []:
+        values = _merged(values, _change(change))
+    if seed is not None:
+        values["seed"] = seed
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "config"
+        what = "there is no such key" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"{place}: {what}") from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read the config {path}: {error}") from error
+
+
+def _change(text: str) -> dict[str, Any]:
+    """`augment.rate=0.4`: the value is TOML, or a plain word."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set takes section.key=value, such as augment.rate=0.4; found {text!r}")
+    try:
+        parsed = tomllib.loads(f"x = {value}")["x"]
+    except tomllib.TOMLDecodeError:
+        parsed = value.strip()
+    change: Any = parsed
+    for part in reversed(key.strip().split(".")):
+        change = {part: change}
+    assert isinstance(change, dict)
+    return change
+
+
+def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        merged[key] = _merged(merged[key], value) if isinstance(value, dict) and isinstance(merged.get(key), dict) else value
+    return merged

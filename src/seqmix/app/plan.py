@@ -1,0 +1,151 @@
+"""From a config and a data folder to a plan the loop can run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seqmix.app.build import build_augmenter, build_policy, build_table, parse_score_range
+from seqmix.app.config import Config
+from seqmix.augment.discriminator import Perplexity
+from seqmix.data import formats
+from seqmix.data.samples import is_sample, sample
+from seqmix.data.sentence import Sentence, unique_ids
+from seqmix.data.tagset import TagSet
+from seqmix.errors import ConfigError, DataError
+from seqmix.loop.guard import does_it_help
+from seqmix.loop.learner import Recipe, generator
+from seqmix.loop.oracle import GoldOracle
+from seqmix.loop.run import Plan
+from seqmix.loop.schedule import at
+from seqmix.loop.stopping import Stopping
+from seqmix.protocols import Augmenter
+from seqmix.protocols import Tagger as AnyTagger
+from seqmix.tagger import Settings, Tagger
+
+_NAMES = {"train": ("train",), "dev": ("dev", "valid", "validation"), "test": ("test",)}
+
+
+def read_splits(folder: str, config: Config) -> dict[str, list[Sentence]]:
+    """train, dev and test of a data folder (any format read), or of a sample."""
+    if is_sample(folder) and not Path(folder).exists():
+        return {name: sample(f"{folder}:{name}") for name in _NAMES}
+    place = Path(folder)
+    if not place.is_dir():
+        raise DataError("expected a folder with files named train, dev and test, in any format read", place)
+    options = formats.Options(tag_column=config.data.tag_column, token_column=config.data.token_column)
+    splits = {}
+    for name, stems in _NAMES.items():
+        files = [path for path in sorted(place.iterdir()) if stems_of(path) & set(stems)]
+        if not files:
+            raise DataError(f"there is no file for {name} here: it should be named {' or '.join(stems)}, such as {stems[0]}.txt", place)
+        sentences = unique_ids(formats.read(files[0], None, options))
+        splits[name] = [sentence for sentence in sentences if sentence.labeled and len(sentence)]
+    return splits
+
+
+def stems_of(path: Path) -> set[str]:
+    """The words a file name consists of: `train.txt`, `eng.train` and `wnut17.dev.conll` each hold one of ours."""
+    return set(path.name.lower().replace("-", ".").replace("_", ".").split("."))
+
+
+def build_plan(config: Config, splits: dict[str, list[Sentence]]) -> Plan:
+    """The plan of a simulated run: the training data is the pool, its labels are the oracle's."""
+    train = splits["train"]
+    rng = generator(config.seed, 0, "seed")
+    order = rng.permutation(len(train))
+    if config.loop.slice is not None:
+        order = order[: config.loop.slice]
+    needed = config.loop.seed_size + sum(at(config.query.size, r) for r in range(config.loop.rounds))
+    if needed > len(order):
+        raise ConfigError(
+            f"loop.seed_size and {config.loop.rounds} rounds of query.size need {needed} sentences, but there are {len(order)}; lower them"
+        )
+    chosen = [train[i] for i in order]
+    seed_set, pool = chosen[: config.loop.seed_size], chosen[config.loop.seed_size :]
+    tag_set = TagSet.of(train)
+    recipe, guard = build_recipe(config, tag_set, seed_set)
+    loop = config.loop
+    return Plan(
+        recipe=recipe,
+        seed_set=seed_set,
+        pool=pool,
+        oracle=GoldOracle(chosen),
+        splits={name: splits[name] for name in ("dev", "test") if name in splits},
+        sizes=lambda round: at(config.query.size, round - 1),
+        rounds=loop.rounds,
+        load_tagger=lambda path: Tagger.load(path, config.tagger.device),
+        names={"arm": config.arm, "policy": config.query.policy, "variant": config.augment.variant, "config": config.digest},
+        stopping=Stopping(loop.stop_sentences, loop.stop_tokens, loop.stop_agreement, uncertainty=loop.stop_uncertainty),
+        guard=guard,
+        looks_back=config.query.policy == "fluctuation",
+        seed=config.seed,
+    )
+
+
+def build_recipe(
+    config: Config, tag_set: TagSet, seed_set: Sequence[Sentence]
+) -> tuple[Recipe, Callable[[Sequence[Sentence], int], dict[str, Any]] | None]:
+    """How the learner learns, and the guard if there is one."""
+    training = config.training
+
+    def settings(steps: int | None) -> Settings:
+        return Settings(training.epochs, steps, training.lr, training.batch_size, max_pieces=training.max_pieces, mixup=training.mixup)
+
+    def fit(sentences: Sequence[Sentence], steps: int | None, rng: np.random.Generator, last: AnyTagger | None) -> AnyTagger:
+        tagger = last if isinstance(last, Tagger) else Tagger(config.tagger.encoder, config.tagger.head, device=config.tagger.device)
+        tagger.settings = settings(steps)
+        return tagger.fit(sentences, rng, tag_set, warm=last is not None)
+
+    def steps(count: int) -> int:
+        return training.epochs * math.ceil(count / training.batch_size)
+
+    augmenter = _augmenters(config, seed_set)
+    recipe = Recipe(
+        fit=fit,
+        policy=build_policy(config.query.policy, config.query.diverse, config.query.without_entity, config.query.tokens),
+        augmenter=augmenter,
+        rate=lambda round: at(config.augment.rate, round),
+        steps=steps,
+        match_steps=config.loop.match_steps,
+        warm=config.loop.warm,
+    )
+    if not config.augment.guard or config.augment.variant == "none":
+        return recipe, None
+
+    def guard(labeled: Sequence[Sentence], round: int) -> dict[str, Any]:
+        made = augmenter(round)
+        assert made is not None
+        return does_it_help(
+            labeled, made, recipe.rate(round), fit, steps, np.random.default_rng([config.seed, round, 99]), config.augment.guard
+        )
+
+    return recipe, guard
+
+
+def _augmenters(config: Config, seed_set: Sequence[Sentence]) -> Callable[[int], Augmenter | None]:
+    """The augmenter of each round; table and language model are loaded once, when first used."""
+    wanted = config.augment
+    made: dict[str, Any] = {}
+
+    def augmenter(round: int) -> Augmenter | None:
+        if wanted.variant == "none":
+            return None
+        if wanted.variant in ("mention", "token", "shuffle", "duplicate"):
+            return build_augmenter(wanted.variant)
+        limits = parse_score_range(wanted.score_range)
+        if "table" not in made:
+            rng = np.random.default_rng([config.seed, 98])
+            made["table"] = build_table(wanted.table, config.tagger.encoder, wanted.distance, seed_set, rng)
+            made["judge"] = Perplexity(wanted.lm, wanted.base) if limits is not None else None
+        return build_augmenter(
+            wanted.variant, made["table"], judge=made["judge"], window=wanted.window, density=wanted.density, alpha=at(wanted.alpha, round),
+            score_range=limits, windows=wanted.windows, partners=wanted.partners, oov=wanted.oov, keep_case=wanted.keep_case,
+            max_uses=wanted.max_uses,
+        )  # fmt: skip
+
+    return augmenter

@@ -1,0 +1,69 @@
+"""Figures of a run to MLflow or TensorBoard, for those who watch there; off by default (extra `track`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from seqmix.app.config import Config
+from seqmix.errors import ConfigError, MissingExtraError
+
+TRACKERS = ("none", "mlflow", "tensorboard")
+Track = Callable[[dict[str, Any]], None]
+
+
+def tracker(kind: str, folder: Path, config: Config) -> Track:
+    """A function to call with each finished round's line. TensorBoard writes into the run directory, MLflow where its settings say."""
+    if kind == "none":
+        return lambda line: None
+    if kind == "tensorboard":
+        return _tensorboard(folder / "tensorboard")
+    if kind == "mlflow":
+        return _mlflow(config)
+    raise ConfigError(f"--track is {kind!r}; it is one of {', '.join(TRACKERS)}")
+
+
+def figures(line: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    """The numbers of a round worth a curve."""
+    for split in ("dev", "test"):
+        if split in line:
+            yield from ((f"{split}/{name}", float(line[split][name])) for name in ("f1", "precision", "recall", "macro_f1"))
+    yield from ((name, float(line[name])) for name in ("labeled", "tokens", "spans", "generated"))
+
+
+def _tensorboard(folder: Path) -> Track:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise MissingExtraError("track", "tracking with TensorBoard") from None
+
+    def track(line: dict[str, Any]) -> None:
+        with SummaryWriter(str(folder)) as writer:
+            for name, value in figures(line):
+                writer.add_scalar(name, value, line["labeled"])
+
+    return track
+
+
+def _mlflow(config: Config) -> Track:
+    try:
+        import mlflow
+    except ImportError:
+        raise MissingExtraError("track", "tracking with MLflow") from None
+    client = mlflow.MlflowClient()
+    name = f"seqmix {config.digest}"
+    known = client.get_experiment_by_name(name)
+    experiment = known.experiment_id if known is not None else client.create_experiment(name)
+    run = client.create_run(experiment, run_name=f"{config.arm} seed {config.seed}").info.run_id
+    for section, values in config.model_dump().items():
+        for key, value in values.items() if isinstance(values, dict) else [("", values)]:
+            client.log_param(run, f"{section}.{key}".rstrip("."), value)
+
+    def track(line: dict[str, Any]) -> None:
+        for name, value in figures(line):
+            client.log_metric(run, name.replace("/", "_"), value, step=line["labeled"])
+        if line["stop"] is not None:
+            client.set_terminated(run)
+
+    return track

@@ -1,0 +1,310 @@
+"""A run in a directory: it can be killed at any moment and goes on from its last finished step to the same bytes.
+
+    config.toml         the resolved config, written first
+    environment.json    versions and machine
+    rounds.jsonl        one line a finished round; no timings, so that two runs with one seed have the same bytes
+    timings.jsonl       seconds by phase
+    generated.jsonl     generated sentences with lineage and round
+    rounds/003/         what each phase of a round left: chosen.json, generated.jsonl, model/
+    model/              the last tagger
+    lock                held while a process works here
+
+Every file is written beside its place and renamed. A phase whose file exists is not done again; each draws from a generator of its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seqmix.data.augmented import Augmented
+from seqmix.data.files import replacing, write_text
+from seqmix.data.scheme import spans
+from seqmix.data.scoring import score
+from seqmix.data.sentence import Sentence
+from seqmix.data.tagset import OUTSIDE
+from seqmix.errors import RunError
+from seqmix.loop.learner import REMEMBERED, ActiveLearner, Recipe, generator
+from seqmix.loop.pool import Pool
+from seqmix.loop.stopping import Forecast, Stopping, forecast, kappa
+from seqmix.protocols import Oracle, Tagger
+
+FORMAT_VERSION = 1
+_STOP_SET = 200  # sentences of the pool on which agreement between rounds is measured
+Report = Callable[[dict[str, Any]], None]  # told of each phase and each finished round
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All a run needs to know."""
+
+    recipe: Recipe
+    seed_set: Sequence[Sentence]  # labeled
+    pool: Sequence[Sentence]
+    oracle: Oracle
+    splits: dict[str, Sequence[Sentence]]  # dev and test, labeled: evaluated, never used for choosing
+    sizes: Callable[[int], int]  # how many to ask for in round 1, 2, …
+    rounds: int
+    load_tagger: Callable[[Path], Tagger]
+    names: dict[str, Any] = field(default_factory=dict)  # policy, variant, arm: written into every line
+    stopping: Stopping = field(default_factory=Stopping)
+    guard: Callable[[Sequence[Sentence], int], dict[str, Any]] | None = None
+    looks_back: bool = False  # the policy needs the predictions of earlier rounds
+    seed: int = 0
+
+
+def run(plan: Plan, folder: Path, report: Report = lambda event: None) -> list[dict[str, Any]]:
+    """Do what is left of a run; the lines of rounds.jsonl."""
+    with locked(folder):
+        done = read_rounds(folder)
+        learner = _restored(plan, folder, done)
+        if not done:
+            done.append(_round(plan, folder, learner, 0, list(plan.seed_set), done, report))
+        while (stop := done[-1]["stop"]) is None:
+            number = len(done)
+            done.append(_round(plan, folder, learner, number, None, done, report))
+        last = folder / "rounds" / f"{len(done) - 1:03d}" / "model"
+        if last.exists():
+            shutil.rmtree(folder / "model", ignore_errors=True)
+            last.rename(folder / "model")
+        report({"phase": "done", "stop": stop})
+        return done
+
+
+def read_rounds(folder: Path) -> list[dict[str, Any]]:
+    """The finished rounds of a run directory."""
+    path = folder / "rounds.jsonl"
+    try:
+        done = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} is damaged: {error}; remove its broken last line to go on from the round before") from error
+    for line in done:
+        if line.get("format_version") != FORMAT_VERSION:
+            raise RunError(
+                f"{folder} was written by another version (format {line.get('format_version')}, this is {FORMAT_VERSION}); start a new run"
+            )
+    return done
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """The directory for this process alone; a second one is refused at once."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / "lock").open("w")
+    except OSError as error:
+        raise RunError(f"cannot write to the run directory {folder}: {error.strerror}") from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RunError(f"another process is working in {folder}; wait for it, or give another directory") from None
+        yield
+
+
+def _restored(plan: Plan, folder: Path, done: Sequence[dict[str, Any]]) -> ActiveLearner:
+    """The learner as it stood after the last finished round."""
+    learner = ActiveLearner(plan.recipe, Pool.of(plan.pool, plan.seed_set), plan.seed)
+    for line in done:
+        if line["round"] > 0:
+            learner.pool = learner.pool.label(line["chosen"], plan.oracle.annotate(learner.pool.take(line["chosen"])))
+        learner.generated += _read_generated(folder / "rounds" / f"{line['round']:03d}" / "generated.jsonl")
+        learner.nominal += line["augmentation"]["asked"]
+        learner.round = line["round"]
+        if plan.looks_back:
+            tagged = json.loads((folder / "rounds" / f"{line['round']:03d}" / "predictions.json").read_text(encoding="utf-8"))
+            for id, tags in tagged.items():
+                learner.history.setdefault(id, []).append(tags)
+                del learner.history[id][:-REMEMBERED]
+    if done:
+        here = folder / "rounds" / f"{done[-1]['round']:03d}" / "model"
+        learner.tagger = plan.load_tagger(here if here.exists() else folder / "model")
+    return learner
+
+
+def _round(
+    plan: Plan, folder: Path, learner: ActiveLearner, number: int, batch: list[Sentence] | None, done: list[dict[str, Any]], report: Report
+) -> dict[str, Any]:
+    """One round: each phase leaves a file, and is skipped when that file is there."""
+    place = folder / "rounds" / f"{number:03d}"
+    place.mkdir(parents=True, exist_ok=True)
+    seconds: dict[str, float] = {}
+    before = learner.tagger if number else None
+    chosen: list[str] = []
+    scores: list[float | None] = []
+    with _timed("query", seconds, number, report):
+        if batch is None:
+            chosen, scores = _kept(place / "chosen.json", lambda: learner.query(plan.sizes(number), return_scores=True))
+    with _timed("annotate", seconds, number, report):
+        if batch is None:
+            batch = list(plan.oracle.annotate(learner.pool.take(chosen)))
+            learner.pool = learner.pool.label(chosen, batch)
+            learner.round = number
+    with _timed("augment", seconds, number, report):
+        guard = plan.guard(list(learner.pool.labeled.values()), number) if plan.guard is not None else None
+        augmentation = _augmented(learner, batch, place, guard)
+    with _timed("train", seconds, number, report):
+        model = place / "model"
+        if model.exists():
+            learner.tagger = plan.load_tagger(model)
+        else:
+            learner.train().save(model)
+    with _timed("evaluate", seconds, number, report):
+        results = {name: _evaluate(learner.tagger, sentences, name) for name, sentences in plan.splits.items()}
+        agreement = _agreement(plan, learner, before, number)
+        if plan.looks_back:
+            learner.remember()
+            latest = {id: learner.history[id][-1] for id in learner.pool.unlabeled}
+            write_text(place / "predictions.json", json.dumps(latest, ensure_ascii=False))
+    labeled = list(learner.pool.labeled.values())
+    line: dict[str, Any] = {
+        "format_version": FORMAT_VERSION, "round": number, "seed": plan.seed, **plan.names, "labeled": len(labeled),
+        "tokens": sum(len(s) for s in labeled), "spans": sum(_spans(s) for s in labeled), "generated": len(learner.generated),
+        "chosen": chosen, "scores": scores, "augmentation": augmentation, "agreement": agreement, "guard": guard, **results,
+    }  # fmt: skip
+    line["forecast"] = _forecast(plan, [*done, line], number)
+    line["stop"] = _stop(plan, learner, [*done, line], number)
+    _finish(folder, line, seconds, learner)
+    report({"phase": "round", "round": number, "line": line, **{name: result["f1"] for name, result in results.items()}})
+    return line
+
+
+def _finish(folder: Path, line: dict[str, Any], seconds: dict[str, float], learner: ActiveLearner) -> None:
+    """Make the round official, then clear away what only an unfinished round needs. subtle: the order of these lines is the promise."""
+    records = ({"round": int(one.sentence.id[1:].split("/")[0]), **one.to_record()} for one in learner.generated)
+    write_text(folder / "generated.jsonl", "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
+    _append(folder / "timings.jsonl", {"round": line["round"], "seconds": {name: round(s, 3) for name, s in seconds.items()}})
+    _append(folder / "rounds.jsonl", line)
+    older = folder / "rounds" / f"{line['round'] - 1:03d}" / "model"
+    shutil.rmtree(older, ignore_errors=True)
+
+
+def _append(path: Path, line: dict[str, Any]) -> None:
+    """Add a line by rewriting the file beside itself: a torn last line cannot happen. A round written before is replaced."""
+    kept = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    kept = [old for old in kept if json.loads(old)["round"] != line["round"]]
+    write_text(path, "\n".join([*kept, json.dumps(line, ensure_ascii=False)]) + "\n")
+
+
+def _kept(path: Path, make: Callable[[], tuple[list[str], list[float | None]]]) -> tuple[list[str], list[float | None]]:
+    """What was chosen before, or choose now and keep it."""
+    if not path.exists():
+        ids, scores = make()
+        write_text(path, json.dumps({"ids": ids, "scores": scores}, ensure_ascii=False))
+    known = json.loads(path.read_text(encoding="utf-8"))
+    return known["ids"], known["scores"]
+
+
+def _augmented(learner: ActiveLearner, batch: Sequence[Sentence], place: Path, guard: dict[str, Any] | None) -> dict[str, Any]:
+    """Generate, or read what was generated; augmentation that the guard found to hurt is left out this round."""
+    path, about = place / "generated.jsonl", place / "augmentation.json"
+    if about.exists():
+        described: dict[str, Any] = json.loads(about.read_text(encoding="utf-8"))
+        learner.generated += _read_generated(path)
+        learner.nominal += described["asked"]
+        return described
+    start = len(learner.generated)
+    made = learner.augment(batch)
+    if guard is not None and not guard["helps"]:
+        del learner.generated[start:]
+    new = learner.generated[start:]
+    tokens = [
+        one.sentence.tokens[i] for one in new if one.lineage.weight is not None for i in range(*one.lineage.windows[one.lineage.into])
+    ]
+    described = {
+        "asked": round(learner.recipe.rate(learner.round) * len(batch)),
+        "generated": len(new),
+        "reason": made.reason,
+        "counts": dict(made.counts),
+        "largest_share": max((tokens.count(t) for t in set(tokens)), default=0) / max(len(tokens), 1),
+    }
+    write_text(path, "".join(json.dumps(one.to_record(), ensure_ascii=False) + "\n" for one in new))
+    write_text(about, json.dumps(described, ensure_ascii=False))
+    return described
+
+
+def _read_generated(path: Path) -> list[Augmented]:
+    return [Augmented.from_record(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def _evaluate(tagger: Tagger, sentences: Sequence[Sentence], name: str) -> dict[str, object]:
+    found = [[str(tag) for tag in s.tags] for s in tagger.predict([s.unlabeled() for s in sentences])]
+    return score([[str(tag) for tag in s.hardened().tags] for s in sentences], found, split=name).as_dict()
+
+
+def _agreement(plan: Plan, learner: ActiveLearner, before: Tagger | None, number: int) -> float | None:
+    """How much this round's predictions on a fixed part of the pool agree with the last round's."""
+    if before is None or plan.stopping.agreement is None:
+        return None
+    fixed = [s.unlabeled() for s in plan.pool[:_STOP_SET] if len(s)]
+    old, new = ([str(t) for s in tagger.predict(fixed) for t in s.tags] for tagger in (before, learner.tagger))
+    return kappa(old, new)
+
+
+def _forecast(plan: Plan, done: Sequence[dict[str, Any]], number: int) -> dict[str, float] | None:
+    """What the next round should bring on dev; the test set is not looked at."""
+    if "dev" not in plan.splits or number >= plan.rounds:
+        return None
+    curve = [(line["labeled"], line["dev"]["f1"]) for line in done]
+    made: Forecast | None = forecast(
+        [n for n, _ in curve], [f1 for _, f1 in curve], curve[-1][0] + plan.sizes(number + 1), generator(plan.seed, number, "stop")
+    )
+    return None if made is None else {"gain": made.gain, "low": made.low, "high": made.high}
+
+
+def _stop(plan: Plan, learner: ActiveLearner, done: Sequence[dict[str, Any]], number: int) -> str | None:
+    if number >= plan.rounds:
+        return f"all {plan.rounds} rounds are done"
+    agreements = [line["agreement"] for line in done if line["agreement"] is not None]
+    uncertainty = _uncertainty(learner) if plan.stopping.uncertainty is not None else None
+    reason = plan.stopping.reason(done[-1]["labeled"], done[-1]["tokens"], agreements, uncertainty)
+    if reason is None and not learner.pool.unlabeled:
+        return "the pool is empty"
+    return reason
+
+
+def _uncertainty(learner: ActiveLearner) -> float:
+    """The highest mean token entropy left in the pool."""
+    probs = learner.tagger.probabilities(learner.pool.unlabeled.values())
+    return max((float(-(own * np.log(np.maximum(own, 1e-30))).sum(axis=1).mean()) for own in probs), default=0.0)
+
+
+def _spans(sentence: Sentence) -> int:
+    tags = [str(tag) if tag is not None else OUTSIDE for tag in sentence.hardened().tags]
+    return len(spans(tags))
+
+
+@contextmanager
+def _timed(name: str, seconds: dict[str, float], number: int, report: Report) -> Iterator[None]:
+    report({"phase": name, "round": number})
+    start = time.monotonic()
+    yield
+    seconds[name] = time.monotonic() - start
+
+
+def start_files(folder: Path, config: str, environment: dict[str, Any]) -> None:
+    """Write the config and the environment of a new run; an old run with another config is refused."""
+    path = folder / "config.toml"
+    if path.exists():
+        if path.read_text(encoding="utf-8") != config:
+            raise RunError(f"{folder} holds a run with another config; give another directory, or the settings it was started with")
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        strangers = [child.name for child in folder.iterdir() if child.name != "lock"]
+    except OSError as error:
+        raise RunError(f"cannot use {folder} as a run directory: {error.strerror}") from error
+    if strangers:
+        raise RunError(f"{folder} is not empty and holds no run; give a new directory")
+    with replacing(folder / "environment.json") as beside:
+        beside.write_text(json.dumps(environment, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    write_text(path, config)

@@ -1,0 +1,145 @@
+"""Ask for sentences that differ: from each other, and from those already labeled.
+
+Clustering needs vectors in memory. A pool of more than `sample` sentences is stood for by a random sample of that many, so memory
+stays bounded. Rows are ordered by lot before anything is done with them, so the order of the pool changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import nsmallest
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from seqmix.errors import ConfigError
+from seqmix.protocols import Chosen, Policy, PoolView
+from seqmix.query.geometry import Distances, Matrix, farthest, means, nearest, plus_plus, squared
+from seqmix.query.uncertainty import lots, ranked, top
+
+Vectors = Iterator[tuple[str, NDArray[np.float32]]]
+SAMPLE = 20_000
+
+
+def random_order(view: PoolView, n: int, rng: Generator) -> Chosen:
+    """Any n sentences, each as likely as the next: the baseline."""
+    lot = lots(rng)
+    return top(((sentence.id, lot(sentence.id)) for sentence in view.sentences()), n, rng)
+
+
+@dataclass(frozen=True)
+class KMeans:
+    """Cluster the pool into n and ask for the sentence nearest to each center; the score is the cluster's share of the pool."""
+
+    sample: int = SAMPLE
+    steps: int = 20
+
+    def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
+        """One pass over the pool; k-means++ to start, then Lloyd's steps until no sentence changes its cluster."""
+        ids, rows = _gathered(view.embeddings(), max(self.sample, n), rng)
+        n = min(n, len(ids))
+        if n <= 0:
+            return Chosen([])
+        centers = rows[plus_plus(lambda i: squared(rows, rows[i]), int(rng.integers(len(rows))), n, rng)]
+        of = nearest(rows, centers)[0]
+        for _ in range(self.steps):
+            centers, before = means(rows, of, centers), of
+            of = nearest(rows, centers)[0]
+            if np.array_equal(of, before):
+                break
+        sizes = np.bincount(of, minlength=n)
+        chosen: dict[int, float] = {}
+        for cluster in np.argsort(-sizes, kind="stable"):
+            away = squared(rows, centers[cluster])
+            away[list(chosen)] = np.inf  # subtle: two centers may share their nearest sentence
+            chosen[int(away.argmin())] = float(sizes[cluster] / len(rows))
+        return Chosen([(ids[i], share) for i, share in chosen.items()])
+
+
+@dataclass(frozen=True)
+class CoreSet:
+    """Ask for the sentence farthest from all labeled and chosen ones, n times (k-center greedy, Sener and Savarese 2018).
+
+    The score is that distance. With nothing labeled it starts from the mean of the pool.
+    """
+
+    sample: int = SAMPLE
+
+    def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
+        """One pass over the pool."""
+        ids, rows = _gathered(view.embeddings(), max(self.sample, n), rng)
+        if not ids:
+            return Chosen([])
+        labeled = view.labeled_embeddings()
+        away = nearest(rows, labeled if len(labeled) else rows.mean(axis=0, keepdims=True))[1]
+        return Chosen([(ids[i], distance) for i, distance in farthest(rows, away, min(n, len(ids)))])
+
+
+@dataclass(frozen=True)
+class Badge:
+    """Draw sentences whose gradients are long and differ (BADGE, Ash et al. 2020); the score is the gradient's length.
+
+    The gradient of the last layer, were the predicted tags right, is the sum over tokens of (p - onehot(argmax p)) ⊗ hidden. The view
+    has no hidden states by token, so this takes mean(p - onehot) ⊗ (mean hidden): exact for one token, blind to which token was unsure.
+    """
+
+    sample: int = SAMPLE
+
+    def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
+        """One pass over embeddings and distributions side by side."""
+        pairs = zip(view.embeddings(), view.probs(), strict=True)
+        joined = ((id, np.concatenate([vector, _error(probs)])) for (id, vector), (_, probs) in pairs)
+        ids, rows = _gathered(joined, max(self.sample, n), rng)
+        n = min(n, len(ids))
+        if n <= 0:
+            return Chosen([])
+        hidden, error = rows[:, : -len(view.tag_set)].astype(np.float64), rows[:, -len(view.tag_set) :].astype(np.float64)
+        length = (hidden**2).sum(axis=1) * (error**2).sum(axis=1)
+
+        def away(i: int) -> Distances:  # subtle: <a ⊗ b, c ⊗ d> = <a, c> <b, d>, so the products need never be built
+            return np.asarray(np.maximum(length + length[i] - 2 * (hidden @ hidden[i]) * (error @ error[i]), 0))
+
+        drawn = plus_plus(away, int(length.argmax()), n, rng)
+        return Chosen([(ids[i], float(length[i] ** 0.5)) for i in sorted(drawn, key=lambda i: (-length[i], i))])
+
+
+@dataclass(frozen=True)
+class Diverse:
+    """Take the factor · n best of a policy, and of these the n farthest apart, its very best among them; the scores are its own."""
+
+    policy: Policy
+    factor: int = 4
+
+    def __post_init__(self) -> None:
+        if self.factor < 1:
+            raise ConfigError(f"factor is {self.factor}; it must be at least 1 (4 is usual)")
+
+    def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
+        """The policy's passes over the pool and one for the vectors of its candidates."""
+        candidates = ranked(self.policy, view, self.factor * n, rng)
+        if len(candidates) <= n:
+            return candidates
+        vectors = {id: vector.copy() for id, vector in view.embeddings() if id in candidates.scores}
+        rows = np.stack([vectors[id] for id in candidates])
+        rest = farthest(rows, squared(rows, rows[0]), n - 1, taken=(0,))
+        return Chosen([(candidates[i], candidates.scores[candidates[i]]) for i in sorted([0, *(i for i, _ in rest)])])
+
+
+def diverse(policy: Policy, factor: int = 4) -> Diverse:
+    """The n best of a policy, spread out: `diverse(Uncertainty(token_entropy))`."""
+    return Diverse(policy, factor)
+
+
+def _gathered(vectors: Vectors, size: int, rng: Generator) -> tuple[list[str], Matrix]:
+    """A random sample of at most `size` rows in random order; neither hangs on the order they come in."""
+    lot = lots(rng)
+    drawn = nsmallest(size, ((lot(id), id, np.array(vector, dtype=np.float32)) for id, vector in vectors))
+    return [id for _, id, _ in drawn], np.stack([vector for *_, vector in drawn]) if drawn else np.empty((0, 0), np.float32)
+
+
+def _error(probs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """mean over tokens of p - onehot(argmax p) [n_tags]"""
+    best = np.eye(probs.shape[1], dtype=np.float32)[probs.argmax(axis=1)]
+    return np.asarray((probs - best).mean(axis=0))

@@ -1,0 +1,117 @@
+"""Put conditions on what a policy chooses: a budget in tokens, a share of sentences without entities.
+
+A condition shows the policy a part of the pool, so it works with every policy and streams like it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from seqmix.data.sentence import Sentence
+from seqmix.data.tagset import OUTSIDE
+from seqmix.errors import ConfigError
+from seqmix.protocols import Chosen, Policy, PoolView, Probs
+from seqmix.query.uncertainty import ranked
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Take a policy's n best in order while they fit into so many tokens, passing over those that no longer fit.
+
+    n is an upper bound, and a sentence longer than the whole budget is never a candidate. What stays unspent is less than the
+    shortest candidate passed over.
+    """
+
+    policy: Policy
+    tokens: int
+
+    def __post_init__(self) -> None:
+        if self.tokens < 1:
+            raise ConfigError(f"tokens is {self.tokens}; a budget needs at least 1")
+
+    def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
+        """The policy's passes over the pool and one for the lengths of its candidates."""
+        wanted = ranked(self.policy, Part(view, self._fits), n, rng)
+        lengths = {sentence.id: len(sentence) for sentence in view.sentences() if sentence.id in wanted.scores}
+        taken, left = [], self.tokens
+        for id in wanted:
+            if lengths[id] <= left:
+                taken.append((id, wanted.scores[id]))
+                left -= lengths[id]
+        return Chosen(taken)
+
+    def _fits(self, view: PoolView) -> Iterator[bool]:
+        return (len(sentence) <= self.tokens for sentence in view.sentences())
+
+
+@dataclass(frozen=True)
+class WithoutEntity:
+    """Keep a share of the n for sentences in which the tagger finds no entity, so that the ones it misses are found.
+
+    Both shares are filled by the policy itself, best first. Where too few such sentences are left, others fill their places.
+    """
+
+    policy: Policy
+    share: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise ConfigError(f"share is {self.share}; it must lie between 0 and 1")
+
+    def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
+        """The policy runs twice: on the whole pool, and on the part without predicted entities."""
+        wanted = ranked(self.policy, view, n, rng)
+        quota = ranked(self.policy, Part(view, _no_entity), round(self.share * n), rng)
+        rest = [id for id in wanted if id not in quota.scores][: max(n - len(quota), 0)]
+        scores = {**wanted.scores, **quota.scores}
+        return Chosen(sorted(((id, scores[id]) for id in (*quota, *rest)), key=lambda pair: -pair[1]))
+
+
+def _no_entity(view: PoolView) -> Iterator[bool]:
+    return (all(tag == OUTSIDE for tag in tags) for _, tags, _ in view.paths())
+
+
+class Part:
+    """A view of some of the pool: `keep` says for each sentence, in the pool's order, whether it is shown."""
+
+    def __init__(self, view: PoolView, keep: Callable[[PoolView], Iterator[bool]]) -> None:
+        self.view, self.keep = view, keep
+        self.tag_set = view.tag_set
+
+    def sentences(self) -> Iterator[Sentence]:
+        """Those kept; so with all that follow."""
+        return compress(self.view.sentences(), self.keep(self.view))
+
+    def probs(self) -> Iterator[tuple[str, Probs]]:
+        """See `PoolView`."""
+        return compress(self.view.probs(), self.keep(self.view))
+
+    def paths(self) -> Iterator[tuple[str, tuple[str, ...], float]]:
+        """See `PoolView`."""
+        return compress(self.view.paths(), self.keep(self.view))
+
+    def embeddings(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
+        """See `PoolView`."""
+        return compress(self.view.embeddings(), self.keep(self.view))
+
+    def labeled_embeddings(self) -> NDArray[np.float32]:
+        """Those of the whole."""
+        return self.view.labeled_embeddings()
+
+    def votes(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
+        """See `PoolView`."""
+        return compress(self.view.votes(), self.keep(self.view))
+
+    def dropped(self, passes: int) -> Iterator[tuple[str, NDArray[np.float32]]]:
+        """See `PoolView`."""
+        return compress(self.view.dropped(passes), self.keep(self.view))
+
+    def history(self) -> Mapping[str, Sequence[Sequence[str]]]:
+        """Those of the whole."""
+        return self.view.history()

@@ -1,0 +1,96 @@
+"""Configs: presets, files and changes on top of each other; what is wrong is said before anything loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from seqmix.app.build import POLICIES, build_policy
+from seqmix.app.cli import run
+from seqmix.app.config import PRESETS, Config, Policy, load_config
+from seqmix.errors import ConfigError
+
+NAMES = sorted(path.stem for path in PRESETS.glob("*.toml"))
+
+
+def test_the_papers_presets_and_the_demo_are_there() -> None:
+    assert NAMES == ["ace05", "conll03", "demo", "webpage"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_preset_parses_and_dry_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", "--preset", name, "--data", "nowhere", "--dry-run"]) == 0
+
+    told = capsys.readouterr().out
+    assert f"{load_config(name).loop.rounds + 1} training runs" in told
+
+
+def test_the_presets_hold_the_papers_settings() -> None:
+    conll, ace, web = (load_config(name) for name in ("conll03", "ace05", "webpage"))
+
+    assert (conll.loop.seed_size, conll.loop.rounds, conll.query.size, conll.loop.slice) == (200, 5, 100, 700)
+    assert (ace.loop.seed_size, ace.query.size, ace.augment.density) == (1000, [1000, 2000, 2000, 4000, 4000], 0.2)
+    assert (web.loop.seed_size, web.query.size, web.augment.window, web.augment.density) == (85, 60, 4, 0.5)
+    assert all(
+        (c.augment.alpha, c.augment.rate, c.augment.score_range, c.augment.variant) == (8, 0.2, "0,500", "sub") for c in (conll, ace, web)
+    )
+
+
+def test_changes_stand_on_files_stand_on_presets(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("[augment]\nrate = 0.3\nalpha = 4\n")
+
+    config = load_config("conll03", file, ["augment.rate=0.4", "query.policy=mnlp"], seed=7)
+
+    assert (config.augment.rate, config.augment.alpha, config.query.policy, config.seed, config.augment.window) == (0.4, 4, "mnlp", 7, 5)
+
+
+def test_a_config_written_and_read_is_the_same(tmp_path: Path) -> None:
+    config = load_config("ace05", None, ["training.lr=1e-4", "query.size=[1, 2]"])
+    (tmp_path / "c.toml").write_text(config.toml())
+
+    assert load_config(None, tmp_path / "c.toml") == config
+    assert config.digest != load_config("ace05").digest
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (["augment.rat=0.4"], "augment.rat: there is no such key"),
+        (["augment.rate"], "section.key=value"),
+        (["query.policy=guess"], "query.policy"),
+        (["augment.density=1.5"], "augment.density"),
+        (["query.policy=lc"], "needs tagger.head crf"),
+        (["loop.slice=10"], "smaller than loop.seed_size"),
+        (["loop.rounds=-1"], "loop.rounds"),
+        (["nonsense=1"], "nonsense: there is no such key"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(changes: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ConfigError, match=message.replace(".", r"\.")):
+        load_config("conll03", None, changes)
+    arguments = [word for change in changes for word in ("--set", change)]
+    assert run(["simulate", "--preset", "conll03", "--data", "x", "--out", "y", *arguments]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_an_unknown_preset_and_a_broken_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there are ace05, conll03"):
+        load_config("conll04")
+    (tmp_path / "c.toml").write_text("x = [")
+    with pytest.raises(ConfigError, match="cannot read the config"):
+        load_config(None, tmp_path / "c.toml")
+
+
+def test_every_policy_of_the_config_can_be_built_and_no_other() -> None:
+    assert set(POLICIES) == set(Policy.__args__)
+    for name in POLICIES:
+        assert callable(build_policy(name, True, 0.1, 500))
+    with pytest.raises(ConfigError, match="there is no policy"):
+        build_policy("guess")
+
+
+def test_arms_are_named_by_policy_and_augmentation() -> None:
+    assert Config().arm == "nte+sub"
+    assert load_config("demo", None, ["augment.variant=none"]).arm == "nte"

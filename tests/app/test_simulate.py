@@ -1,0 +1,109 @@
+"""The whole loop through the command line, with a tiny encoder on real parts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tiny
+from seqmix.app.cli import run
+from seqmix.data import formats
+from seqmix.data.sentence import Sentence
+
+NAMES, PLACES = ("Lena", "Ada", "Bo", "Mary"), ("Oslo", "Rome", "Acme")
+FRAMES = (("{n}", "lives", "in", "{p}"), ("{n}", "left", "{p}"), ("the", "{p}", "of", "{n}"), ("{n}", "and", "Smith", "visited", "{p}"))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    made = []
+    for n in NAMES:
+        for p in PLACES:
+            for f, frame in enumerate(FRAMES):
+                tokens = tuple(word.format(n=n, p=p) for word in frame)
+                tags = tuple("B-PER" if word in ("{n}", "Smith") else "B-LOC" if word == "{p}" else "O" for word in frame)
+                made.append(Sentence(f"{n}{p}{f}", tokens, tags))
+    formats.write(made[:36], folder / "train.jsonl")
+    formats.write(made[36:42], folder / "dev.conll")
+    formats.write(made[42:], folder / "test.conll")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory) -> str:
+    return tiny.write_bert(tmp_path_factory.mktemp("encoder") / "bert")
+
+
+def settings(encoder: str, **changes: object) -> list[str]:
+    given = {
+        "tagger.encoder": json.dumps(encoder), "loop.seed_size": 8, "loop.rounds": 2, "query.size": 4, "training.epochs": 2,
+        "augment.window": 2, "augment.density": 0.5, "augment.score_range": '"off"', "augment.rate": 0.5, **changes,
+    }  # fmt: skip
+    return [word for key, value in given.items() for word in ("--set", f"{key.replace('__', '.')}={value}")]
+
+
+def test_a_simulated_run_repeats_and_reports(data: Path, encoder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        assert run(["simulate", "--data", str(data), "--out", str(tmp_path / name), *settings(encoder)]) == 0
+    told = capsys.readouterr().err
+    assert "round 2 of 2" in told and "all 2 rounds are done" in told
+
+    assert (tmp_path / "a" / "rounds.jsonl").read_bytes() == (tmp_path / "b" / "rounds.jsonl").read_bytes()
+    assert (tmp_path / "a" / "model" / "model.safetensors").read_bytes() == (tmp_path / "b" / "model" / "model.safetensors").read_bytes()
+    lines = [json.loads(line) for line in (tmp_path / "a" / "rounds.jsonl").read_text().splitlines()]
+    assert [line["labeled"] for line in lines] == [8, 12, 16] and lines[-1]["generated"] > 0
+    assert run(["status", str(tmp_path / "a")]) == 0
+    assert "stopped: all 2 rounds" in capsys.readouterr().out
+
+    pytest.importorskip("matplotlib", reason="figures need matplotlib")
+    assert run(["simulate", "--data", str(data), "--out", str(tmp_path / "none"), *settings(encoder, **{"augment.variant": "none"})]) == 0
+    assert run(["report", str(tmp_path / "none"), str(tmp_path / "a"), "--out", str(tmp_path / "report.html")]) == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "nte+sub" in page and (tmp_path / "report_files" / "curves.csv").exists()
+    assert run(["evaluate", str(tmp_path / "a" / "model"), str(data / "test.conll")]) == 0
+
+
+@pytest.mark.parametrize(
+    "policy", ["random", "lc_prime", "qbc", "mnlp", "margin", "bald", "tag_count", "fluctuation", "kmeans", "coreset", "badge"]
+)
+def test_every_policy_runs_with_a_real_tagger(policy: str, data: Path, encoder: str, tmp_path: Path) -> None:
+    changes = {"query.policy": policy, "augment.variant": "none", "training.epochs": 1, "query.without_entity": 0.25}
+    assert run(["simulate", "--data", str(data), "--out", str(tmp_path / "run"), *settings(encoder, **changes)]) == 0
+
+
+def test_least_confidence_runs_with_a_crf(data: Path, encoder: str, tmp_path: Path) -> None:
+    changes = {
+        "query.policy": "lc",
+        "tagger.head": "crf",
+        "augment.variant": "mention",
+        "augment.guard": 2,
+        "loop.rounds": 1,
+        "loop.warm": "true",
+    }
+    assert run(["simulate", "--data", str(data), "--out", str(tmp_path / "run"), *settings(encoder, **changes)]) == 0
+    line = json.loads((tmp_path / "run" / "rounds.jsonl").read_text().splitlines()[0])
+    assert set(line["guard"]) == {"helps", "gain", "folds"}
+
+
+def test_bad_input_is_one_clear_line_and_nothing_is_lost(
+    data: Path, encoder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*arguments: str) -> str:
+        assert run(["simulate", *arguments]) == 2
+        told = capsys.readouterr().err.strip().splitlines()
+        assert len(told) == 1 and told[0].startswith("error: ")
+        return told[0]
+
+    assert "need 108 sentences, but there are 36" in refused(
+        "--data", str(data), "--out", str(tmp_path / "r"), *settings(encoder, **{"loop.seed_size": 100})
+    )
+    assert "expected a folder" in refused("--data", "nowhere", "--out", str(tmp_path / "r"), *settings(encoder))
+    assert "no file for train" in refused("--data", str(tmp_path), "--out", str(tmp_path / "r"), *settings(encoder))
+    assert "say where" in refused("--data", str(data), *settings(encoder))
+    (tmp_path / "file").write_text("x")
+    assert "cannot" in refused("--data", str(data), "--out", str(tmp_path / "file" / "run"), *settings(encoder))
+    assert not (tmp_path / "r").exists()
+    assert run(["status", str(tmp_path)]) == 2

@@ -1,0 +1,141 @@
+"""The learner: who is asked, what is learned from it, and what always holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fakes import Lexicon, corpus, recipe
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seqmix.augment.replacement import Replacement
+from seqmix.data.sentence import Sentence
+from seqmix.errors import DataError, PoolExhaustedError, RunError
+from seqmix.loop.learner import ActiveLearner
+from seqmix.loop.oracle import GoldOracle
+from seqmix.loop.pool import Pool
+from seqmix.loop.schedule import at
+
+
+class Watching:
+    """An augmenter that notes what it was shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[list[str]] = []
+
+    def augment(self, sentences, n, rng):
+        self.shown.append([s.id for s in sentences])
+        return Replacement("duplicate").augment(sentences, n, rng)
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 500), size=st.integers(1, 7), rounds=st.integers(1, 5))
+def test_what_always_holds(seed: int, size: int, rounds: int) -> None:
+    gold = corpus(60, seed)
+    oracle, watcher = GoldOracle(gold), Watching()
+    learner = ActiveLearner(recipe(augmenter=lambda r: watcher, rate=lambda r: 1.0), Pool.of(gold[10:], gold[:10]), seed)
+    asked: set[str] = set()
+    for number in range(rounds):
+        before = len(learner.pool.labeled)
+        ids, scores = learner.query(size, return_scores=True)
+        assert not set(ids) & asked and len(ids) == len(scores) == size
+        asked |= set(ids)
+
+        learner.teach(ids, oracle.annotate(learner.pool.take(ids)))
+
+        assert not set(learner.pool.labeled) & set(learner.pool.unlabeled)
+        assert len(learner.pool.labeled) == before + size
+        assert watcher.shown[-1] == ids, "augmentation sees only the new batch"
+        assert learner.round == number + 1
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 100), order=st.randoms(use_true_random=False))
+def test_scores_belong_to_ids_whatever_the_order_of_the_pool(seed: int, order) -> None:
+    gold = corpus(40, seed)
+    shuffled = gold[10:]
+    order.shuffle(shuffled)
+    one, other = (ActiveLearner(recipe(), Pool.of(rest, gold[:10]), 0) for rest in (gold[10:], shuffled))
+
+    assert dict(zip(*one.query(8, return_scores=True), strict=True)) == dict(zip(*other.query(8, return_scores=True), strict=True))
+
+
+def test_duplicates_are_asked_once_and_empty_sentences_and_docstarts_never() -> None:
+    sentences = [
+        Sentence("a", ("w1", "w2")),
+        Sentence("b", ("w1", "w2")),
+        Sentence("c", ()),
+        Sentence("d", ("-DOCSTART-",)),
+        Sentence("e", ("w5",)),
+        Sentence("f", ("w9",)),
+    ]
+    pool = Pool.of(sentences, [Sentence("z", ("w9",), ("O",))])
+
+    assert list(pool.unlabeled) == ["a", "e"]
+
+
+def test_committee_members_differ() -> None:
+    gold = corpus()
+    members = ActiveLearner(recipe(), Pool.of(gold[20:], gold[:20]), 0)._committee()
+
+    assert len(members) == 3
+    assert len({str(m.counts) for m in members}) == 3 and len({m.noise for m in members}) == 3
+
+
+def test_equal_steps_count_what_augmentation_should_have_given() -> None:
+    gold, counted = corpus(), []
+
+    def steps(count: int) -> int:
+        counted.append(count)
+        return count
+
+    for match in (True, False):
+        learner = ActiveLearner(recipe(rate=lambda r: 0.5, steps=steps, match_steps=match), Pool.of(gold[20:], gold[:20]), 0)
+        learner.augment(gold[:20])
+        learner.train()
+
+    assert counted == [30, 20]
+
+
+def test_a_learner_saved_and_loaded_goes_on_the_same_way(tmp_path) -> None:
+    gold = corpus()
+    oracle = GoldOracle(gold)
+    learner = ActiveLearner(recipe(augmenter=lambda r: Replacement("duplicate"), rate=lambda r: 0.5), Pool.of(gold[10:], gold[:10]), 3)
+    ids = learner.query(5)
+    learner.teach(ids, oracle.annotate(learner.pool.take(ids)))
+
+    learner.save(tmp_path / "saved")
+    again = ActiveLearner.load(tmp_path / "saved", learner.recipe, Lexicon.load)
+
+    assert again.query(5, return_scores=True) == learner.query(5, return_scores=True)
+    assert again.generated == learner.generated and again.round == learner.round
+    with pytest.raises(RunError, match="not a saved learner"):
+        ActiveLearner.load(tmp_path, learner.recipe, Lexicon.load)
+
+
+def test_too_much_asked_wrong_answers_and_wrong_choices_are_refused() -> None:
+    gold = corpus(12)
+    learner = ActiveLearner(recipe(), Pool.of(gold[10:], gold[:10]), 0)
+    with pytest.raises(PoolExhaustedError, match="asked for 5 sentences but only"):
+        learner.query(5)
+    ids = learner.query(1)
+    with pytest.raises(DataError, match="other tokens"):
+        learner.teach(ids, [Sentence("x", ("other",), ("O",))])
+    with pytest.raises(DataError, match="has no label"):
+        learner.teach(ids, learner.pool.take(ids))
+    stranger = ActiveLearner(recipe(policy=lambda view, n, rng: ["nobody"]), Pool.of(gold[10:], gold[:10]), 0)
+    with pytest.raises(DataError, match="is not in the pool"):
+        stranger.query(1)
+
+
+def test_schedules_go_on_with_their_last_value() -> None:
+    assert [at([1, 2, 4], r) for r in range(5)] == [1, 2, 4, 4, 4]
+    assert at(0.2, 7) == 0.2
+
+
+def test_a_plain_function_is_a_policy() -> None:
+    gold = corpus()
+    learner = ActiveLearner(recipe(policy=lambda view, n, rng: [s.id for s in view.sentences()][:n]), Pool.of(gold[10:], gold[:10]), 0)
+
+    assert learner.query(2, return_scores=True) == (list(learner.pool.unlabeled)[:2], [None, None])
+    assert isinstance(np.random.default_rng(0), np.random.Generator)

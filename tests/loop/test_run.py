@@ -1,0 +1,181 @@
+"""Runs in a directory: the same bytes however often they were killed, and nobody else in there meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fakes import Lexicon, corpus, recipe
+
+from seqmix.augment.replacement import Replacement
+from seqmix.errors import RunError
+from seqmix.loop.oracle import GoldOracle
+from seqmix.loop.run import Plan, locked, read_rounds, run, start_files
+from seqmix.loop.stopping import Stopping, forecast, kappa
+
+FILES = ("rounds.jsonl", "generated.jsonl")
+
+
+def plan(seed: int = 0, **changes) -> Plan:
+    gold = corpus(80, 1)
+    settings = {
+        "recipe": recipe(augmenter=lambda r: Replacement("mention"), rate=lambda r: 0.5),
+        "seed_set": gold[:10],
+        "pool": gold[10:60],
+        "oracle": GoldOracle(gold),
+        "splits": {"dev": gold[60:70], "test": gold[70:]},
+        "sizes": lambda r: 5,
+        "rounds": 4,
+        "load_tagger": Lexicon.load,
+        "names": {"arm": "nte+mention", "policy": "nte", "variant": "mention"},
+        "seed": seed,
+    }
+    return Plan(**{**settings, **changes})
+
+
+def test_a_run_leaves_what_it_promises(tmp_path: Path) -> None:
+    done = run(plan(), tmp_path / "run")
+
+    assert [line["labeled"] for line in done] == [10, 15, 20, 25, 30]
+    assert done[-1]["stop"] == "all 4 rounds are done" and all(line["stop"] is None for line in done[:-1])
+    assert all(len(set(line["chosen"])) == 5 == len(line["scores"]) for line in done[1:])
+    asked = [id for line in done for id in line["chosen"]]
+    assert len(set(asked)) == len(asked)
+    assert read_rounds(tmp_path / "run") == done
+    assert len((tmp_path / "run" / "timings.jsonl").read_text().splitlines()) == 5
+    generated = [json.loads(line) for line in (tmp_path / "run" / "generated.jsonl").read_text().splitlines()]
+    assert {record["round"] for record in generated} == {0, 1, 2, 3, 4} and all(record["lineage"]["parents"] for record in generated)
+    assert done[2]["forecast"]["low"] <= done[2]["forecast"]["gain"] <= done[2]["forecast"]["high"]
+    assert Lexicon.load(tmp_path / "run" / "model").counts
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_does_not(tmp_path: Path) -> None:
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        run(plan(seed), tmp_path / name)
+
+    for file in FILES:
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+    assert (tmp_path / "a" / "rounds.jsonl").read_bytes() != (tmp_path / "c" / "rounds.jsonl").read_bytes()
+
+
+class Killed(BaseException):
+    """Stands for a kill at a phase: nothing may catch it."""
+
+
+@pytest.mark.parametrize("looks_back", [False, True])
+@pytest.mark.parametrize("at", range(1, 26, 3))
+def test_a_run_broken_off_at_any_phase_ends_with_the_same_bytes(tmp_path: Path, at: int, looks_back: bool) -> None:
+    run(plan(looks_back=looks_back), tmp_path / "whole")
+    count = 0
+
+    def kill(event) -> None:
+        nonlocal count
+        count += 1
+        if count == at:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(plan(looks_back=looks_back), tmp_path / "broken", kill)
+    run(plan(looks_back=looks_back), tmp_path / "broken")
+
+    for file in FILES:
+        assert (tmp_path / "broken" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+
+def test_a_run_killed_with_signal_nine_again_and_again_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    run(plan(), tmp_path / "whole")
+    here = str(Path(__file__).parent)
+    code = f"import sys; sys.path.insert(0, {here!r}); from test_run import *; run(plan(), Path(sys.argv[1]))"
+    rng = np.random.default_rng(0)
+    kills = 0
+    while True:
+        process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "killed")], stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + float(rng.uniform(0.3, 1.6))
+        while process.poll() is None and time.monotonic() < deadline and kills < 6:
+            time.sleep(0.005)
+        if process.poll() is None and kills < 6:
+            os.kill(process.pid, signal.SIGKILL)
+            kills += 1
+        if process.wait() == 0:
+            break
+
+    for file in FILES:
+        assert (tmp_path / "killed" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+
+def test_a_second_process_is_refused(tmp_path: Path) -> None:
+    with locked(tmp_path / "run"), pytest.raises(RunError, match="another process is working"):
+        run(plan(), tmp_path / "run")
+
+
+def test_a_finished_run_is_left_alone(tmp_path: Path) -> None:
+    run(plan(), tmp_path / "run")
+    before = (tmp_path / "run" / "rounds.jsonl").read_bytes()
+
+    assert run(plan(), tmp_path / "run")[-1]["stop"] == "all 4 rounds are done"
+    assert (tmp_path / "run" / "rounds.jsonl").read_bytes() == before
+
+
+def test_another_version_and_a_damaged_file_are_refused(tmp_path: Path) -> None:
+    run(plan(), tmp_path / "run")
+    path = tmp_path / "run" / "rounds.jsonl"
+    path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 99'))
+    with pytest.raises(RunError, match="another version"):
+        run(plan(), tmp_path / "run")
+    path.write_text("{broken\n")
+    with pytest.raises(RunError, match="is damaged"):
+        run(plan(), tmp_path / "run")
+
+
+def test_a_directory_with_another_config_or_other_files_is_refused(tmp_path: Path) -> None:
+    start_files(tmp_path / "run", "seed = 0\n", {"python": "3"})
+    start_files(tmp_path / "run", "seed = 0\n", {"python": "3"})
+    with pytest.raises(RunError, match="another config"):
+        start_files(tmp_path / "run", "seed = 1\n", {})
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").write_text("x")
+    with pytest.raises(RunError, match="not empty"):
+        start_files(tmp_path / "other", "seed = 0\n", {})
+
+
+@pytest.mark.parametrize(
+    ("stopping", "reason"),
+    [
+        (Stopping(sentences=20), "budget of 20 sentences"),
+        (Stopping(tokens=60), "budget of 60 tokens"),
+        (Stopping(agreement=0.01, patience=2), "predictions have settled"),
+        (Stopping(uncertainty=5.0), "no uncertain sentence is left"),
+    ],
+)
+def test_a_run_stops_early_and_says_why(tmp_path: Path, stopping: Stopping, reason: str) -> None:
+    done = run(plan(stopping=stopping), tmp_path / "run")
+
+    assert reason in done[-1]["stop"] and len(done) < 5
+
+
+def test_the_guard_turns_augmentation_off_when_it_hurts_and_says_so(tmp_path: Path) -> None:
+    done = run(plan(guard=lambda labeled, number: {"helps": number % 2 == 0, "gain": -0.1}), tmp_path / "run")
+
+    assert [line["augmentation"]["generated"] > 0 for line in done] == [True, False, True, False, True]
+    assert done[1]["guard"]["gain"] == -0.1
+
+
+def test_kappa_is_one_for_equal_zero_for_chance() -> None:
+    assert kappa(["O", "B"], ["O", "B"]) == 1 and kappa(["O"], ["O"]) == 1 and kappa([], []) == 1
+    assert kappa(["O", "O", "B", "B"], ["O", "B", "O", "B"]) == pytest.approx(0)
+
+
+def test_the_forecast_finds_a_power_law_again() -> None:
+    n = [200, 300, 400, 500]
+    f1 = [0.9 - 5 * x**-0.5 for x in n]
+    made = forecast(n, f1, 600, np.random.default_rng(0))
+
+    assert made.gain == pytest.approx((0.9 - 5 * 600**-0.5) - f1[-1], abs=1e-6)
+    assert forecast(n[:2], f1[:2], 600, np.random.default_rng(0)) is None

@@ -1,0 +1,114 @@
+"""Intervals and tests held against scipy, and the ends of the range."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from seqmix.report.statistics import (
+    Curve,
+    area_under_curve,
+    labels_saved,
+    labels_to_reach,
+    mean_interval,
+    paired_bootstrap,
+    paired_permutation,
+    wilcoxon,
+)
+
+FIRST = [0.81, 0.84, 0.79, 0.86, 0.83, 0.80]
+SECOND = [0.80, 0.80, 0.80, 0.82, 0.81, 0.785]
+
+
+def test_the_mean_has_scipys_t_interval() -> None:
+    found = mean_interval(FIRST, level=0.9)
+
+    expected = stats.t.interval(0.9, len(FIRST) - 1, loc=np.mean(FIRST), scale=stats.sem(FIRST))
+    assert (found.mean, found.low, found.high) == pytest.approx((np.mean(FIRST), *expected))
+
+
+def test_one_value_has_no_interval_and_equal_values_have_an_empty_one() -> None:
+    assert not mean_interval([0.5]).known and mean_interval([0.5]).mean == 0.5
+    assert mean_interval([0.5, 0.5, 0.5]).low == mean_interval([0.5, 0.5, 0.5]).high == 0.5
+    assert mean_interval([]).n == 0
+
+
+def test_the_exact_permutation_test_is_scipys() -> None:
+    expected = stats.permutation_test((FIRST, SECOND), lambda a, b: np.mean(a - b), permutation_type="samples", n_resamples=np.inf)
+
+    assert paired_permutation(FIRST, SECOND, np.random.default_rng(0)) == pytest.approx(expected.pvalue)
+
+
+def test_many_pairs_are_drawn_and_come_near_the_t_test() -> None:
+    rng = np.random.default_rng(1)
+    first = rng.normal(0.004, 0.01, 40)
+
+    found = paired_permutation(first, np.zeros(40), np.random.default_rng(0))
+
+    assert found == paired_permutation(first, np.zeros(40), np.random.default_rng(0))
+    assert found == pytest.approx(stats.ttest_1samp(first, 0).pvalue, abs=0.01)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=8))
+def test_a_p_is_never_below_what_the_number_of_pairs_allows(differences: list[float]) -> None:
+    p = paired_permutation(differences, [0.0] * len(differences), np.random.default_rng(0))
+
+    assert 2 / 2 ** len(differences) <= p <= 1
+
+
+def test_no_difference_is_no_evidence() -> None:
+    assert paired_permutation(FIRST, FIRST, np.random.default_rng(0)) == 1
+    assert wilcoxon(FIRST, FIRST) == 1
+    assert math.isnan(wilcoxon([], []))
+
+
+def test_the_bootstrap_interval_is_near_scipys() -> None:
+    differences = np.subtract(FIRST, SECOND)
+    expected = stats.bootstrap((differences,), np.mean, method="percentile", n_resamples=20_000, rng=np.random.default_rng(5))
+
+    found = paired_bootstrap(FIRST, SECOND, np.random.default_rng(0))
+
+    assert found.mean == pytest.approx(differences.mean())
+    assert (found.low, found.high) == pytest.approx(expected.confidence_interval, abs=0.001)
+    assert not paired_bootstrap([1.0], [0.5], np.random.default_rng(0)).known
+
+
+def test_wilcoxon_is_scipys_on_the_pairs_that_differ() -> None:
+    assert wilcoxon(FIRST, SECOND) == pytest.approx(stats.wilcoxon(FIRST, SECOND).pvalue)
+    assert wilcoxon([*FIRST, 0.5], [*SECOND, 0.5]) == pytest.approx(wilcoxon(FIRST, SECOND))
+    assert wilcoxon([0.5, 0.6, 0.7, 0.8], [0.4, 0.5, 0.6, 0.7]) == pytest.approx(0.125)  # ties
+    assert wilcoxon([0.6], [0.5]) == 1
+
+
+def test_values_that_do_not_pair_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 and 1 values"):
+        wilcoxon([1.0, 2.0], [1.0])
+
+
+def test_the_area_is_the_mean_height() -> None:
+    assert area_under_curve(Curve((100, 200, 400), (0.5, 0.7, 0.7))) == pytest.approx((0.6 * 100 + 0.7 * 200) / 300)
+    assert area_under_curve(Curve((100,), (0.5,))) == 0.5
+    assert math.isnan(area_under_curve(Curve((), ())))
+
+
+def test_labels_are_read_between_the_points() -> None:
+    curve = Curve((100, 200, 300), (0.5, 0.7, 0.6))
+
+    assert labels_to_reach(curve, 0.6) == pytest.approx(150)
+    assert labels_to_reach(curve, 0.4) == 100
+    assert labels_to_reach(curve, 0.7) == 200
+    assert labels_to_reach(curve, 0.71) is None
+
+
+def test_labels_saved_are_counted_from_where_the_baseline_first_stands_at_its_end() -> None:
+    plateau = Curve((100, 200, 300), (0.5, 0.7, 0.7))
+
+    assert labels_saved(Curve((100, 200, 300), (0.6, 0.8, 0.9)), plateau) == pytest.approx(50)
+    assert labels_saved(plateau, plateau) == 0
+    assert labels_saved(Curve((100, 300), (0.5, 0.7)), plateau) == -100
+    assert labels_saved(Curve((100, 300), (0.5, 0.6)), plateau) is None

@@ -1,0 +1,92 @@
+"""Mixup on the fly: embeddings and tag rows of a batch interpolated inside the tagger, nothing written as text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+from seqmix.data.sentence import Sentence
+from seqmix.data.tagset import TagSet
+from seqmix.errors import ConfigError
+from seqmix.tagger import Settings, Tagger
+from seqmix.tagger.network import Mixup
+from seqmix.tagger.pieces import pack
+from seqmix.tagger.training import _mixup
+
+TAGS = TagSet.ordered(["O", "B-PER", "B-LOC"])
+SENTENCES = [
+    Sentence("a", ("Lena", "lives", "in", "Oslo"), ("B-PER", "O", "O", "B-LOC")),
+    Sentence("b", ("Ada", "left"), ("B-PER", "O")),
+    Sentence("c", ("the", "Rome", "of", "Bo", "and", "Smith"), ("O", "B-LOC", "O", "B-PER", "O", "B-PER")),
+]
+
+
+def started(encoder: str) -> tuple[Tagger, object]:
+    tagger = Tagger(encoder).start(TAGS, np.random.default_rng(0))
+    network, pieces, _ = tagger._ready()
+    return tagger, pack(pieces.encode(s.tokens for s in SENTENCES), network.packs)
+
+
+def test_every_word_has_a_partner_of_another_sentence_at_its_place(bert: str) -> None:
+    lengths = (4, 2, 6)
+    mixup = _mixup(lengths, 8.0, np.random.default_rng(1), torch.device("cpu"))
+    starts = [0, 4, 6]
+
+    assert len(mixup.partners) == len(mixup.weights) == 12
+    assert float(mixup.weights.min()) >= 0.5 and float(mixup.weights.max()) <= 1
+    for own, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+        partners = mixup.partners[start : start + length].tolist()
+        owner = {max(s for s in starts if s <= p) for p in partners}
+        assert len(owner) == 1
+        first = owner.pop()
+        size = lengths[starts.index(first)]
+        assert partners == [first + t % size for t in range(length)]
+        assert len(set(mixup.weights[start : start + length].tolist())) == 1, own
+
+
+def test_a_weight_of_one_changes_nothing_and_a_smaller_one_moves_only_towards_the_partner(still_bert: str) -> None:
+    tagger, batch = started(still_bert)
+    network, _, _ = tagger._ready()
+    partners = torch.arange(11, -1, -1)
+    with torch.no_grad():
+        plain = network.hidden(batch)
+        same = network.hidden(batch, Mixup(partners, torch.ones(12)))
+        mixed = network.hidden(batch, Mixup(partners, torch.full((12,), 0.6)))
+        embedded = network._mixed(batch, Mixup(partners, torch.full((12,), 0.6))).flatten(0, 1)[batch.words]
+        words = network.encoder.get_input_embeddings()(batch.ids).flatten(0, 1)[batch.words]
+
+    torch.testing.assert_close(same, plain)
+    assert (mixed - plain).abs().max() > 1e-3
+    torch.testing.assert_close(embedded, 0.6 * words + 0.4 * words.flip(0))
+
+
+def test_training_with_mixup_learns_and_repeats(bert: str) -> None:
+    corpus = tiny_corpus()
+    runs = []
+    for _ in range(2):
+        tagger = Tagger(bert, settings=Settings(steps=30, lr=1e-3, mixup=8.0, batch_size=4)).fit(corpus, np.random.default_rng(0))
+        runs.append(next(tagger.probabilities(corpus[:1])))
+    plain = Tagger(bert, settings=Settings(steps=30, lr=1e-3, batch_size=4)).fit(corpus, np.random.default_rng(0))
+
+    assert np.array_equal(*runs)
+    assert not np.allclose(runs[0], next(plain.probabilities(corpus[:1])))
+
+
+def test_a_missing_row_stays_missing_when_mixed(bert: str) -> None:
+    corpus = [Sentence("a", ("Lena", "left"), ("B-PER", None)), Sentence("b", ("Oslo", "left"), ("B-LOC", "O"))]
+    tagger = Tagger(bert, settings=Settings(steps=3, lr=1e-3, mixup=1.0)).fit(corpus, np.random.default_rng(0), TAGS)
+
+    assert np.isfinite(next(tagger.probabilities(corpus[:1]))).all()
+
+
+@pytest.mark.parametrize("alpha", [0, -1])
+def test_an_alpha_that_is_no_beta_distribution_is_refused(alpha: float) -> None:
+    with pytest.raises(ConfigError, match="mixup"):
+        Settings(mixup=alpha)
+
+
+def tiny_corpus() -> list[Sentence]:
+    names, places = tiny.WORDS[4:5] + tiny.WORDS[13:17], tiny.WORDS[5:8]
+    return [Sentence(f"{n}{p}", (n, "lives", "in", p), ("B-PER", "O", "O", "B-LOC")) for n in names for p in places]

@@ -1,0 +1,75 @@
+"""The public names, and what stands in README and docs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+import seqmix
+from seqmix.app.cli import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(seqmix.__all__) == [
+        "ActiveLearner",
+        "Perplexity",
+        "Pool",
+        "Recipe",
+        "Replacement",
+        "ScoreRange",
+        "Sentence",
+        "SeqMix",
+        "SeqMixError",
+        "Settings",
+        "Span",
+        "TagSet",
+        "Tagger",
+        "__version__",
+        "read",
+        "sample",
+        "score",
+        "spans",
+        "write",
+    ]
+    assert all(getattr(seqmix, name) is not None for name in seqmix.__all__)
+
+
+def test_reading_data_and_showing_help_load_no_torch() -> None:
+    code = "import sys, seqmix, seqmix.app.cli; seqmix.sample('gazette:dev'); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_command_and_option_named_in_the_docs_exists() -> None:
+    commands = typer.main.get_command(app).commands
+    options = {name: {o for p in command.params for o in [*p.opts, *p.secondary_opts]} for name, command in commands.items()}
+    found = 0
+    for page in PAGES:
+        blocks = "\n".join(re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S))
+        for line in re.findall(r"^seqmix ([a-z].*)$", blocks, flags=re.M):
+            name, *rest = line.split("#")[0].split()
+            assert name in commands, f"{page.name}: seqmix {name}"
+            assert {word for word in rest if word.startswith("--")} <= options[name] | {"--help"}, f"{page.name}: {line}"
+            found += 1
+    assert found >= 5
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("name", ["train", "predict", "evaluate", "augment", "simulate", "status", "report", "convert", "info"])
+def test_each_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from seqmix.app.cli import run
+
+    assert run([name, "--help"]) == 0
+    assert name in capsys.readouterr().out
