@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqmix import errors
-from seqmix.errors import ConfigError, DataError, MissingExtraError, ModelError, SeqMixError, TagError
+from seqmix.errors import ConfigError, DataError, MissingExtraError, ModelError, PoolExhaustedError, RunError, SeqMixError, TagError
 
 EXAMPLES = [
     SeqMixError("something is wrong; do something else"),
@@ -18,6 +18,8 @@ EXAMPLES = [
     TagError("unknown tag; this tag set has O, B-PER", text="B-LOC"),
     ModelError("there is no model in runs/demo"),
     ConfigError("--epochs is 0; it must be 1 or more"),
+    PoolExhaustedError(100, 7),
+    RunError("another process is working in runs/a"),
     MissingExtraError("spacy", "reading .spacy files"),
 ]
 

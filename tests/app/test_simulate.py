@@ -97,7 +97,7 @@ def test_bad_input_is_one_clear_line_and_nothing_is_lost(
         assert len(told) == 1 and told[0].startswith("error: ")
         return told[0]
 
-    assert "need 108 sentences, but there are 36" in refused(
+    assert "need 108 different sentences, but there are 36" in refused(
         "--data", str(data), "--out", str(tmp_path / "r"), *settings(encoder, **{"loop.seed_size": 100})
     )
     assert "expected a folder" in refused("--data", "nowhere", "--out", str(tmp_path / "r"), *settings(encoder))
@@ -107,3 +107,16 @@ def test_bad_input_is_one_clear_line_and_nothing_is_lost(
     assert "cannot" in refused("--data", str(data), "--out", str(tmp_path / "file" / "run"), *settings(encoder))
     assert not (tmp_path / "r").exists()
     assert run(["status", str(tmp_path)]) == 2
+
+
+def test_a_sentence_that_stands_twice_in_the_data_does_not_run_the_last_round_dry(data: Path, encoder: str, tmp_path: Path) -> None:
+    doubled = tmp_path / "data"
+    doubled.mkdir()
+    train = list(formats.read(data / "train.jsonl"))
+    formats.write([*train, *(Sentence(f"again{s.id}", s.tokens, s.tags) for s in train)], doubled / "train.jsonl")
+    for name in ("dev.conll", "test.conll"):
+        (doubled / name).write_bytes((data / name).read_bytes())
+    changes = {"loop.slice": 16, "augment.variant": "none", "training.epochs": 1}
+
+    assert run(["simulate", "--data", str(doubled), "--out", str(tmp_path / "run"), *settings(encoder, **changes)]) == 0
+    assert json.loads((tmp_path / "run" / "rounds.jsonl").read_text().splitlines()[-1])["labeled"] == 16

@@ -55,16 +55,16 @@ def stems_of(path: Path) -> set[str]:
 
 def build_plan(config: Config, splits: dict[str, list[Sentence]]) -> Plan:
     """The plan of a simulated run: the training data is the pool, its labels are the oracle's."""
-    train = splits["train"]
+    # subtle: a sentence that stands there twice is asked once, so it must count once, or the last round of a slice would run dry
+    train = list({sentence.tokens: sentence for sentence in reversed(splits["train"])}.values())[::-1]
     rng = generator(config.seed, 0, "seed")
     order = rng.permutation(len(train))
     if config.loop.slice is not None:
         order = order[: config.loop.slice]
     needed = config.loop.seed_size + sum(at(config.query.size, r) for r in range(config.loop.rounds))
     if needed > len(order):
-        raise ConfigError(
-            f"loop.seed_size and {config.loop.rounds} rounds of query.size need {needed} sentences, but there are {len(order)}; lower them"
-        )
+        wanted = f"loop.seed_size and {config.loop.rounds} rounds of query.size need {needed} different sentences"
+        raise ConfigError(f"{wanted}, but there are {len(order)}; lower them")
     chosen = [train[i] for i in order]
     seed_set, pool = chosen[: config.loop.seed_size], chosen[config.loop.seed_size :]
     tag_set = TagSet.of(train)
