@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toys import WORDS, toy_sentences, toy_table
 
-from seqmix.augment.table import Table, contextual_table, encoder_table, hubness
+from seqmix.augment.table import Table, contextual_table, encoder_table
+from seqmix.data.augmented import hubness
 from seqmix.errors import ConfigError
 
 

@@ -14,7 +14,7 @@ from seqmix.app.console import emit, say
 from seqmix.app.inputs import Comment, Data, FormatName, Key, Misaligned, TagColumn, TokenColumn, drawn, format_options, labeled_data
 from seqmix.augment.pairing import VARIANTS
 from seqmix.augment.replacement import METHODS
-from seqmix.data.augmented import Augmentation
+from seqmix.data.augmented import Augmentation, hubness, new_tokens
 from seqmix.data.files import replacing, write_text
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
@@ -99,9 +99,7 @@ def augment(
 
 def figures(made: Augmentation, sentences: Sequence[Sentence], entries: int) -> dict[str, Any]:
     """What `--stats` prints: how many, how diverse, how hub-ridden, how plausible."""
-    from seqmix.augment.table import hubness
-
-    new = [one.sentence.tokens[at] for one in made for at in range(*one.lineage.windows[one.lineage.into])] if entries else []
+    new = new_tokens(made)
     hubs = hubness(new, entries)
     scores = [one.lineage.score for one in made if one.lineage.score is not None]
     commonest = max(set(new), key=lambda word: (new.count(word), word), default="–")

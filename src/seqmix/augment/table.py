@@ -14,7 +14,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import skew
 from transformers import PreTrainedTokenizerFast
 
 from seqmix.data.sentence import Sentence
@@ -223,19 +222,6 @@ def contextual_table(sentences: Sequence[Sentence], states: Iterable[NDArray[Any
 
     everything = np.ones(len(words), dtype=bool)
     return Table(words, vectors, everything, ~everything, split, distance)
-
-
-def hubness(chosen: Sequence[str], entries: int) -> dict[str, float]:
-    """How much a few entries attract: the share of the most frequent one, and the skewness of how often each entry was chosen.
-
-    Without hubs the share is near 1 / n and the skewness near that of a lottery; a table that answers `[MASK]` to everything has share 1.
-    """
-    if not chosen:
-        return {"largest_share": 0.0, "skewness": 0.0}
-    counts = np.zeros(max(entries, 1))
-    found = Counter(chosen)
-    counts[: min(len(found), len(counts))] = sorted(found.values(), reverse=True)[: len(counts)]
-    return {"largest_share": float(counts[0] / len(chosen)), "skewness": float(skew(counts))}
 
 
 def _unused(word: str) -> bool:

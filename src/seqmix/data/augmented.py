@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, overload
+
+import numpy as np
 
 from seqmix.data.formats.jsonl_tokens import from_record, to_record
 from seqmix.data.sentence import Sentence
@@ -78,3 +81,23 @@ class Augmentation(Sequence[Augmented]):
     def sentences(self) -> list[Sentence]:
         """The generated sentences alone, ready to train on."""
         return [output.sentence for output in self.outputs]
+
+
+def hubness(chosen: Sequence[str], entries: int) -> dict[str, float]:
+    """How much a few entries attract: the share of the most frequent one, and the skewness of how often each of the entries was chosen.
+
+    Without hubs the share is near 1 / n and the skewness near that of a lottery; a table that answers `[MASK]` to everything has share 1.
+    """
+    if not chosen:
+        return {"largest_share": 0.0, "skewness": 0.0}
+    found = sorted(Counter(chosen).values(), reverse=True)
+    counts = np.zeros(max(entries, len(found)))
+    counts[: len(found)] = found
+    away = counts - counts.mean()
+    spread = float((away**2).mean())
+    return {"largest_share": found[0] / len(chosen), "skewness": float((away**3).mean()) / spread**1.5 if spread > 0 else 0.0}
+
+
+def new_tokens(made: Iterable[Augmented]) -> list[str]:
+    """The tokens that mixing generated, all outputs in a row."""
+    return [one.sentence.tokens[i] for one in made if one.lineage.weight is not None for i in range(*one.lineage.windows[one.lineage.into])]

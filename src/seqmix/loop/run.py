@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from seqmix.data.augmented import Augmented
+from seqmix.data.augmented import Augmented, hubness, new_tokens
 from seqmix.data.files import replacing, write_text
 from seqmix.data.scheme import spans
 from seqmix.data.scoring import score
@@ -217,15 +217,12 @@ def _augmented(learner: ActiveLearner, batch: Sequence[Sentence], place: Path, g
     if guard is not None and not guard["helps"]:
         del learner.generated[start:]
     new = learner.generated[start:]
-    tokens = [
-        one.sentence.tokens[i] for one in new if one.lineage.weight is not None for i in range(*one.lineage.windows[one.lineage.into])
-    ]
     described = {
         "asked": round(learner.recipe.rate(learner.round) * len(batch)),
         "generated": len(new),
         "reason": made.reason,
         "counts": dict(made.counts),
-        "largest_share": max((tokens.count(t) for t in set(tokens)), default=0) / max(len(tokens), 1),
+        **hubness(new_tokens(new), len(set(new_tokens(new)))),
     }
     write_text(path, "".join(json.dumps(one.to_record(), ensure_ascii=False) + "\n" for one in new))
     write_text(about, json.dumps(described, ensure_ascii=False))
