@@ -43,7 +43,6 @@ def test_both_parents_are_rewritten_and_keep_the_rest() -> None:
     assert first.tokens == ("w1", *mixed.tokens, "w4") and second.tokens == (*mixed.tokens, "w7")
     assert dict(first.tags[1]) == pytest.approx({"B-PER": 0.39, "B-LOC": 0.61})
     assert first.tags[0] == "O" and first.tags[3] == "O" and second.tags[:2] == first.tags[1:3]
-    assert not set(mixed.tokens) & {"w2", "w3", "w5", "w6"} or mixed.tokens[0] not in ("w2", "w5")
     assert mixed.tokens[0] not in ("w2", "w5") and mixed.tokens[1] not in ("w3", "w6")
 
 

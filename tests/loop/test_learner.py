@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from fakes import Lexicon, corpus, recipe
 from hypothesis import given, settings
@@ -138,4 +137,3 @@ def test_a_plain_function_is_a_policy() -> None:
     learner = ActiveLearner(recipe(policy=lambda view, n, rng: [s.id for s in view.sentences()][:n]), Pool.of(gold[10:], gold[:10]), 0)
 
     assert learner.query(2, return_scores=True) == (list(learner.pool.unlabeled)[:2], [None, None])
-    assert isinstance(np.random.default_rng(0), np.random.Generator)
