@@ -31,7 +31,7 @@ def started(encoder: str) -> tuple[Tagger, object]:
 
 def test_every_word_has_a_partner_of_another_sentence_at_its_place(bert: str) -> None:
     lengths = (4, 2, 6)
-    mixup = _mixup(lengths, 8.0, np.random.default_rng(1), torch.device("cpu"))
+    mixup = Mixup(*(torch.from_numpy(values) for values in _mixup(lengths, 8.0, np.random.default_rng(1))))
     starts = [0, 4, 6]
 
     assert len(mixup.partners) == len(mixup.weights) == 12

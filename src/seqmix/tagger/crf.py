@@ -33,16 +33,17 @@ def log_partition(emissions: Tensor, lengths: Tensor, chain: Chain) -> Tensor:
     return torch.logsumexp(_forward(emissions, lengths, chain)[-1] + chain.end, dim=1)
 
 
-def target_score(emissions: Tensor, lengths: Tensor, rows: Tensor, chain: Chain) -> Tensor:
+def target_score(emissions: Tensor, lengths: Tensor, rows: Tensor, chain: Chain, complete: bool | None = None) -> Tensor:
     """The score of the labels [batch]: rows [batch, length, tags] are distributions, a row of NaN is missing.
 
     A labeled token counts with its expected score under its row, neighbors with their expected transition; a hard row is the special
     case that gives the score of the path. A missing token is summed out over all its tags, so labels in part cost no guess.
+    `complete` says that no token is missing, for callers who know; else the rows are looked at.
     """
     known = ~torch.isnan(rows).any(dim=2)  # [batch, length]
     q = torch.nan_to_num(rows)
     inside = torch.arange(rows.shape[1], device=rows.device) < lengths[:, None]
-    if bool((known | ~inside).all()):
+    if complete if complete is not None else bool((known | ~inside).all()):
         return _expected_score(emissions, lengths, q * inside[:, :, None], chain)
     # subtle: a labeled token is one pseudo-state whose emission and transitions are expectations under its row; its log-sum is
     # kept as a single number in `one`, while a missing token keeps one number a tag in `all`.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +23,18 @@ class Mixup:
 
     partners: Tensor  # [n_words] indices of words of the same batch
     weights: Tensor  # [n_words]
+
+    def rows(self, target: Tensor) -> Tensor:
+        """The tag rows [n_words, n_tags] mixed as the words are."""
+        return self.weights[:, None] * target + (1 - self.weights[:, None]) * target[self.partners]
+
+
+def autocast(device: torch.device, cache: bool = True) -> Any:
+    """bf16 over float32 weights on a GPU.
+
+    subtle: float32 on the CPU. Some virtual CPUs advertise AMX, lack it, and die of an illegal instruction in bf16 products.
+    """
+    return torch.autocast("cuda", torch.bfloat16, cache_enabled=cache) if device.type == "cuda" else nullcontext()
 
 
 class Network(nn.Module):
@@ -77,9 +91,19 @@ class Network(nn.Module):
             q = torch.nan_to_num(rows)
             return -(q * torch.log_softmax(scores, dim=1)).sum() / labeled.sum().clamp(min=1)
         ends = torch.tensor(lengths, device=scores.device)
-        emissions, targets, chain = padded(scores, lengths), padded(rows, lengths), self.chain()
-        gap = log_partition(emissions, ends, chain) - target_score(emissions, ends, targets, chain)
+        gap = self._gap(padded(scores, lengths), padded(rows, lengths), ends)
         return gap.sum() / labeled.sum().clamp(min=1)
+
+    def chain_loss(self, emissions: Tensor, rows: Tensor, ends: Tensor, there: Tensor, complete: bool) -> Tensor:
+        """The CRF's loss of sentences in a box [n_sentences, longest, n_tags]; those count that are there. The host is asked nothing."""
+        labeled = (~torch.isnan(rows[:, :, 0])).sum().clamp(min=1)
+        # subtle: a place without a sentence holds no label, and 0 times a NaN is a NaN
+        return (self._gap(emissions, torch.where(there[:, None, None] > 0, rows, 0.0), ends, complete) * there).sum() / labeled
+
+    def _gap(self, emissions: Tensor, rows: Tensor, ends: Tensor, complete: bool | None = None) -> Tensor:
+        assert self.chain is not None  # both callers have looked
+        chain = self.chain()
+        return log_partition(emissions, ends, chain) - target_score(emissions, ends, rows, chain, complete)
 
 
 class _ChainParameters(nn.Module):

@@ -93,11 +93,11 @@ def special_pieces(tokenizer: PreTrainedTokenizerFast) -> tuple[tuple[int, ...],
     return tuple(full[:start]), tuple(full[start + len(bare) :])
 
 
-def pack(sentences: Sequence[Sequence[Window]], together: bool, first_position: int = 0, pad: int = 0) -> Batch:
-    """Lay the windows of some sentences out in rows: several a row (`together`) or one a row."""
+def pack(sentences: Sequence[Sequence[Window]], together: bool, first_position: int = 0, pad: int = 0, width: int | None = None) -> Batch:
+    """Lay the windows of some sentences out in rows: several a row (`together`) or one a row; as wide as the longest unless told."""
     windows = [(s, window) for s, own in enumerate(sentences) for window in own]
     order = sorted(range(len(windows)), key=lambda i: -len(windows[i][1].ids))
-    width = len(windows[order[0]][1].ids) if windows else 1
+    width = width or (len(windows[order[0]][1].ids) if windows else 1)
     rows: list[list[int]] = []
     free: list[int] = []
     for i in order:  # first fit, longest first: rows as wide as the longest window waste next to nothing

@@ -21,10 +21,10 @@ from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError, DataError, ModelError
 from seqmix.starter import STARTER, load_encoder
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
-from seqmix.tagger.network import HEADS, Network, padded
+from seqmix.tagger.network import HEADS, Network, autocast, padded
 from seqmix.tagger.pieces import Window, WordPieces, by_length, pack
 from seqmix.tagger.threads import side_by_side
-from seqmix.tagger.training import Progress, Settings, autocast, seeded, train
+from seqmix.tagger.training import Progress, Settings, seeded, train
 
 FORMAT_VERSION = 1
 T = TypeVar("T")
@@ -84,7 +84,7 @@ class Tagger:
         """The pretrained encoder with a head that knows nothing yet: enough for embeddings."""
         self.tag_set = tag_set
         seed = int(rng.integers(2**62))
-        with seeded(np.random.default_rng(seed)):  # subtle: torch's own generator fills what the files lack, as RoBERTa's pooler
+        with seeded(seed):  # subtle: torch's own generator fills what the files lack, as RoBERTa's pooler
             model, tokenizer = load_encoder(self.encoder)
             self._build(model, tokenizer, torch.Generator().manual_seed(seed))
         return self
@@ -210,7 +210,7 @@ class Tagger:
         try:
             tagger = cls(described["encoder"], described["head"], Settings(**described["settings"]), device)
             tagger.tag_set = TagSet(tuple(described["tags"]))
-            with seeded(np.random.default_rng(0)):  # weights are drawn, then overwritten
+            with seeded(0):  # weights are drawn, then overwritten
                 model = AutoModel.from_config(AutoConfig.from_pretrained(folder), trust_remote_code=False)
                 tagger._build(model, PreTrainedTokenizerFast.from_pretrained(folder), torch.Generator())
             network, _, _ = tagger._ready()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from seqmix.errors import ConfigError, ModelError
-from seqmix.tagger.network import Mixup, Network
+from seqmix.tagger.graphs import Job, replay
+from seqmix.tagger.network import Mixup, Network, autocast
 from seqmix.tagger.pieces import Window, pack
 
 _CHAIN_SCALE = 100.0  # the CRF's learning rate over the encoder's: 3e-4 would move a transition by 0.02 in 70 steps
@@ -65,24 +66,55 @@ def train(
     progress: Progress | None = None,
 ) -> None:
     """Train in place on sentences given as windows with their tag rows [n_words, n_tags]."""
-    device = next(network.parameters()).device
     total = settings.total_steps(len(windows))
-    with seeded(rng), _only_seen_embeddings(network, windows, settings.weight_decay) as (remap, step_done):
+    warm = max(1, round(settings.warmup * total))
+    seed = int(rng.integers(2**62))
+    rates = (lr * min((step + 1) / warm, (total - step) / max(1, total - warm)) for step in range(total))
+    jobs = (
+        Job(rate, chosen, _mixup([len(rows[i]) for i in chosen], settings.mixup, rng) if settings.mixup else None)
+        for rate, chosen in zip(rates, _batches(len(windows), settings.batch_size, total, rng), strict=True)
+    )
+    with seeded(seed):
+        done = 0
+        for steps, loss in _work(network, settings)(network, windows, rows, jobs, settings, lr, seed):
+            done += steps
+            if not np.isfinite(loss):
+                raise ModelError(f"the loss became {loss} at step {done} of {total}; lower the learning rate (now {lr:g})")
+            if progress is not None:
+                progress(done, total, loss)
+
+
+def _work(network: Network, settings: Settings) -> Callable[..., Iterator[tuple[int, float]]]:
+    """How the steps are done: on a GPU replayed, unless the encoder cannot read packed rows or mixup would have to cross a CRF's boxes."""
+    on_gpu = next(network.parameters()).device.type == "cuda"
+    return _replayed if on_gpu and network.packs and not (settings.mixup and network.chain is not None) else _one_by_one
+
+
+def _one_by_one(
+    network: Network,
+    windows: Sequence[Sequence[Window]],
+    rows: Sequence[np.ndarray[Any, Any]],
+    jobs: Iterator[Job],
+    settings: Settings,
+    lr: float,
+    seed: int,
+) -> Iterator[tuple[int, float]]:
+    """Step after step, each batch in its own shape; steps done and their mean loss."""
+    device = next(network.parameters()).device
+    with _only_seen_embeddings(network, windows, settings.weight_decay) as (remap, step_done):
         network.train()
         optimizer = torch.optim.AdamW(_groups(network, settings.weight_decay), lr=lr, eps=settings.epsilon, fused=True)
-        warm = max(1, round(settings.warmup * total))
         losses: list[torch.Tensor] = []
-        for step, chosen in enumerate(_batches(len(windows), settings.batch_size, total, rng)):
-            rate = lr * min((step + 1) / warm, (total - step) / max(1, total - warm))
+        for job in jobs:
             for group in optimizer.param_groups:
-                group["lr"] = rate * group["scale"]
-            batch = pack([windows[i] for i in chosen], network.packs, network.first_position)
+                group["lr"] = job.rate * group["scale"]
+            batch = pack([windows[i] for i in job.chosen], network.packs, network.first_position)
             batch.ids.copy_(remap[batch.ids])
             batch = batch.to(device)
-            target = torch.from_numpy(np.concatenate([rows[i] for i in chosen])).to(device, non_blocking=True)
-            mixup = _mixup(batch.lengths, settings.mixup, rng, device) if settings.mixup else None
+            target = torch.from_numpy(np.concatenate([rows[i] for i in job.chosen])).to(device, non_blocking=True)
+            mixup = Mixup(*(torch.from_numpy(values).to(device) for values in job.mixup)) if job.mixup is not None else None
             if mixup is not None:
-                target = mixup.weights[:, None] * target + (1 - mixup.weights[:, None]) * target[mixup.partners]
+                target = mixup.rows(target)
             with autocast(device):
                 scores = network(batch, mixup)
             loss = network.loss(scores, target, batch.lengths)
@@ -90,35 +122,50 @@ def train(
             nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-            step_done(rate)
+            step_done(job.rate)
             losses.append(loss.detach())
-            if device.type == "cpu" or step + 1 == total or step % 50 == 49:  # on a GPU, looking at the loss would stall it
-                recent = torch.stack(losses).mean().item()
+            if device.type == "cpu" or len(losses) == 50:  # on a GPU, looking at the loss would stall it
+                yield len(losses), torch.stack(losses).mean().item()
                 losses.clear()
-                if not np.isfinite(recent):
-                    raise ModelError(f"the loss became {recent} at step {step + 1} of {total}; lower the learning rate (now {lr:g})")
-                if progress is not None:
-                    progress(step + 1, total, recent)
+        if losses:
+            yield len(losses), torch.stack(losses).mean().item()
+
+
+def _replayed(
+    network: Network,
+    windows: Sequence[Sequence[Window]],
+    rows: Sequence[np.ndarray[Any, Any]],
+    jobs: Iterator[Job],
+    settings: Settings,
+    lr: float,
+    seed: int,
+) -> Iterator[tuple[int, float]]:
+    """The same on a GPU, where launching a small step takes ten times as long as doing it: see `graphs`."""
+
+    def optimizer(own: nn.Module) -> torch.optim.Optimizer:
+        device = next(own.parameters()).device
+        groups = [{**group, "lr": torch.tensor(lr, device=device)} for group in _groups(own, settings.weight_decay)]
+        return torch.optim.AdamW(groups, eps=settings.epsilon, fused=True, capturable=device.type == "cuda")
+
+    longest = max(len(window.ids) for own in windows for window in own)
+    width = next((w for w in (32, 64, 128) if longest <= w), longest)
+    key = (
+        network.encoder.config.to_json_string(), str(network.classifier), network.chain is not None, str(network.encoder.device),
+        settings.weight_decay, settings.epsilon, settings.clip, settings.dropout,
+    )  # fmt: skip
+    yield from replay(network, windows, rows, jobs, optimizer, key, settings.clip, settings.batch_size, width, seed)
 
 
 @contextmanager
-def seeded(rng: np.random.Generator) -> Iterator[None]:
-    """Torch's own randomness (dropout) drawn from the run's generator, and the outside left as it was."""
+def seeded(seed: int) -> Iterator[None]:
+    """Torch's own randomness (dropout) from a seed of the run's, and the outside left as it was."""
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
     with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(int(rng.integers(2**62)))
+        torch.manual_seed(seed)
         yield
 
 
-def autocast(device: torch.device) -> Any:
-    """bf16 over float32 weights on a GPU.
-
-    subtle: float32 on the CPU. Some virtual CPUs advertise AMX, lack it, and die of an illegal instruction in bf16 products.
-    """
-    return torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else nullcontext()
-
-
-def _mixup(lengths: Sequence[int], alpha: float, rng: np.random.Generator, device: torch.device) -> Mixup:
+def _mixup(lengths: Sequence[int], alpha: float, rng: np.random.Generator) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Each sentence with another of its batch, word by word (the shorter one repeats); one λ ≥ ½ a sentence, so that it stays itself."""
     starts = np.concatenate([[0], np.cumsum(lengths)])
     partners, weights = [], []
@@ -126,7 +173,7 @@ def _mixup(lengths: Sequence[int], alpha: float, rng: np.random.Generator, devic
         weight = rng.beta(alpha, alpha)
         partners.append(starts[other] + np.arange(lengths[own]) % lengths[other])
         weights.append(np.full(lengths[own], max(weight, 1 - weight), dtype=np.float32))
-    return Mixup(torch.from_numpy(np.concatenate(partners)).to(device), torch.from_numpy(np.concatenate(weights)).to(device))
+    return np.concatenate(partners), np.concatenate(weights)
 
 
 def _batches(n: int, size: int, total: int, rng: np.random.Generator) -> Iterator[list[int]]:
