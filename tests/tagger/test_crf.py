@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals, target_score
+from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, log_partition_by_halves, marginals, target_score
 
 
 def random_problem(seed: int, lengths: tuple[int, ...], tags: int) -> tuple[Tensor, Tensor, Chain]:
@@ -46,10 +46,11 @@ problems = st.builds(
 )
 
 
-@given(problems)
-def test_the_partition_sums_every_path(problem):
+@pytest.mark.parametrize("partition", [log_partition, log_partition_by_halves])
+@given(problem=problems)
+def test_the_partition_sums_every_path(partition, problem):
     emissions, lengths, chain = problem
-    found = log_partition(emissions, lengths, chain)
+    found = partition(emissions, lengths, chain)
 
     for own, length, value in zip(emissions, lengths, found, strict=True):
         expected = torch.logsumexp(torch.stack(list(every_path(own[:length], chain).values())), 0)

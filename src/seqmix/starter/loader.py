@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from transformers.utils.logging import disable_progress_bar, enable_progress_bar
 from seqmix.errors import MissingExtraError, ModelError
 
 STARTER = "starter"
+ADAPTED, ADAPTED_VERSION = "adapt.json", 1  # what `seqmix adapt` leaves in a folder it wrote
 _FILES = Path(__file__).parent / "files"
 _SPECIAL = {"unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]"}
 
@@ -66,6 +68,25 @@ def load_language_model(name: str = STARTER) -> tuple[PreTrainedModel, PreTraine
         return model.eval(), AutoTokenizer.from_pretrained(name, trust_remote_code=False, **extra)
 
 
+def base_encoder(name: str) -> str:
+    """The encoder at the root of an adapted one, so that it keeps what suits its kind, as the learning rate; any other is its own."""
+    described = Path(name) / ADAPTED
+    if name == STARTER or not described.is_file():
+        return name
+    try:
+        found: dict[str, Any] = dict(json.loads(described.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ModelError(f"the adapted encoder {name} is damaged: its {ADAPTED} cannot be read; adapt again") from error
+    if found.get("format_version") != ADAPTED_VERSION:
+        raise ModelError(
+            f"{described} has format {found.get('format_version')}; this version of seqmix reads {ADAPTED_VERSION}; adapt again"
+        )
+    base = found.get("base")
+    if not isinstance(base, str):
+        raise ModelError(f"the adapted encoder {name} is damaged: its {ADAPTED} does not name its base; adapt again")
+    return base
+
+
 def starter_tokenizer() -> PreTrainedTokenizerFast:
     """WordPiece over bert-base-cased's vocabulary; [CLS] and [SEP] double as BOS and EOS of the language model."""
     return PreTrainedTokenizerFast(
@@ -78,6 +99,7 @@ def _config(which: str) -> dict[str, Any]:
     return config
 
 
+@cache  # a loop loads the starter dozens of times; whoever loads copies
 def _weights(which: str) -> dict[str, torch.Tensor]:
     """Float32 weights: int8 matrices times the float16 scale of each row, the rest widened."""
     stored = load_file(_FILES / f"{which}.int8.safetensors")

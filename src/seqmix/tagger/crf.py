@@ -33,6 +33,25 @@ def log_partition(emissions: Tensor, lengths: Tensor, chain: Chain) -> Tensor:
     return torch.logsumexp(_forward(emissions, lengths, chain)[-1] + chain.end, dim=1)
 
 
+def log_partition_by_halves(emissions: Tensor, lengths: Tensor, chain: Chain) -> Tensor:
+    """The same in log(length) steps instead of length: neighboring steps are matrices [tags, tags], multiplied in pairs.
+
+    More arithmetic in far fewer kernels, which is what a GPU wants of a few tags; behind a sentence's end stands the identity.
+    """
+    batch, length, tags = emissions.shape
+    moves = chain.transitions + emissions[:, 1:, None, :]  # [batch, length - 1, from, to]
+    same = torch.full_like(chain.transitions, IMPOSSIBLE).fill_diagonal_(0)
+    inside = torch.arange(1, length, device=emissions.device) < lengths[:, None]
+    moves = torch.where(inside[:, :, None, None], moves, same)
+    while moves.shape[1] > 1:
+        if moves.shape[1] % 2:
+            moves = torch.cat([moves, same.expand(batch, 1, tags, tags)], dim=1)
+        moves = torch.logsumexp(moves[:, ::2, :, :, None] + moves[:, 1::2, None, :, :], dim=3)
+    first = chain.start + emissions[:, 0]
+    last = torch.logsumexp(first[:, :, None] + moves[:, 0], dim=1) if length > 1 else first
+    return torch.logsumexp(last + chain.end, dim=1)
+
+
 def target_score(emissions: Tensor, lengths: Tensor, rows: Tensor, chain: Chain, complete: bool | None = None) -> Tensor:
     """The score of the labels [batch]: rows [batch, length, tags] are distributions, a row of NaN is missing.
 

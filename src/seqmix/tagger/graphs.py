@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from seqmix.tagger.network import Mixup, Network, autocast
 from seqmix.tagger.pieces import Batch, Window, pack
@@ -74,7 +75,7 @@ def replay(
             break
         packed = [pack([windows[i] for i in job.chosen], True, network.first_position, width=width) for job in stretch]
         most = max(len(batch.ids) for batch in packed)
-        shape = Shape(most + most % 2, width, batch_size, length, stretch[0].mixup is not None, complete)
+        shape = Shape(-(-most // 4) * 4, width, batch_size, length, stretch[0].mixup is not None, complete)
         laid = lay_out(shape, stretch, packed, [[rows[i] for i in job.chosen] for job in stretch], network.first_position)
         yield len(stretch), stage.run(shape, laid, len(stretch), device, seed + done)
         done += len(stretch)
@@ -131,6 +132,8 @@ class _Stage:
     network: Network
     optimizer: torch.optim.Optimizer
     clip: float
+    half: dict[str, Tensor]  # bf16 copies of the weights that matrix products read, made for all at once instead of one by one
+    grads: dict[str, Tensor]  # their gradients in float32
     buffers: dict[Shape, dict[str, Tensor]] = field(default_factory=dict)
     graphs: dict[Shape, torch.cuda.CUDAGraph] = field(default_factory=dict)
 
@@ -187,7 +190,7 @@ class _Stage:
         torch.cuda.current_stream().wait_stream(side)
         self.optimizer.zero_grad(set_to_none=True)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, pool=next((other.pool() for other in self.graphs.values()), None)):
             self._step(shape, buffers)
         with torch.no_grad():
             torch._foreach_copy_(list(self.network.parameters()), before)
@@ -206,15 +209,24 @@ class _Stage:
         if shape.mixup:
             mixup = Mixup(now["partners"], now["weights"])
             targets = mixup.rows(targets)
+        weights = dict(self.network.named_parameters())
+        with torch.no_grad():
+            torch._foreach_copy_(list(self.half.values()), [weights[name] for name in self.half])
         with autocast(step.device, cache=False):
-            scores = self.network(batch, mixup)
+            scores = functional_call(self.network, self.half, (batch, mixup))
         if shape.length:
             box = (shape.sentences, shape.length, targets.shape[1])
             loss = self.network.chain_loss(scores.view(box), targets.view(box), now["ends"], now["there"], shape.complete)
         else:
             loss = self.network.loss(scores, targets, ())
         self.optimizer.zero_grad(set_to_none=True)
+        for copy in self.half.values():
+            copy.grad = None
         loss.backward()
+        used = {name: copy.grad for name, copy in self.half.items() if copy.grad is not None}  # a pooler is not
+        torch._foreach_copy_([self.grads[name] for name in used], list(used.values()))
+        for name in used:
+            weights[name].grad = self.grads[name]
         nn.utils.clip_grad_norm_(self.network.parameters(), self.clip, foreach=True)
         self.optimizer.step()
         buffers["losses"].index_copy_(0, step, loss.detach()[None])
@@ -225,7 +237,12 @@ def _stage(network: Network, make_optimizer: Callable[[nn.Module], torch.optim.O
     """The stage for this kind of training, made when it is not there; the oldest give way."""
     if key not in _stages:
         copy = deepcopy(network).train()
-        _stages[key] = _Stage(copy, make_optimizer(copy), clip)
+        products = [name for name, module in copy.named_modules() if isinstance(module, nn.Linear)]
+        weights = {name: weight for name, weight in copy.named_parameters() if name.rpartition(".")[0] in products}
+        precision = torch.bfloat16 if next(copy.parameters()).device.type == "cuda" else torch.float32
+        half = {name: weight.detach().to(precision, copy=True).requires_grad_() for name, weight in weights.items()}
+        grads = {name: torch.zeros_like(weight) for name, weight in weights.items()}
+        _stages[key] = _Stage(copy, make_optimizer(copy), clip, half, grads)
         while len(_stages) > _KEPT:
             _stages.popitem(last=False)
     _stages.move_to_end(key)

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from seqmix.tagger.crf import Chain, log_partition, target_score
+from seqmix.tagger.crf import Chain, log_partition, log_partition_by_halves, target_score
 from seqmix.tagger.pieces import Batch
 
 HEADS = ("linear", "crf")
+_FEW = 32  # tags, up to which a CRF's sum is taken by halves on a GPU: the arithmetic grows with their third power
 _PACKS = {"bert": 0, "distilbert": 0, "electra": 0, "roberta": 1, "xlm-roberta": 1, "camembert": 1}  # 1: positions start behind pad
 
 
@@ -103,7 +104,9 @@ class Network(nn.Module):
     def _gap(self, emissions: Tensor, rows: Tensor, ends: Tensor, complete: bool | None = None) -> Tensor:
         assert self.chain is not None  # both callers have looked
         chain = self.chain()
-        return log_partition(emissions, ends, chain) - target_score(emissions, ends, rows, chain, complete)
+        few = complete is not None and emissions.shape[2] <= _FEW
+        total = (log_partition_by_halves if few else log_partition)(emissions, ends, chain)
+        return total - target_score(emissions, ends, rows, chain, complete)
 
 
 class _ChainParameters(nn.Module):

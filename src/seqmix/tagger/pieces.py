@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerFast
 
 Ints = NDArray[np.int64]
+_REMEMBERED = 30_000  # sentences whose windows are kept
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class WordPieces:
     def __init__(self, tokenizer: PreTrainedTokenizerFast, limit: int, overlap: int = 32) -> None:
         self._backend = tokenizer.backend_tokenizer
         self._known: dict[str, tuple[int, ...]] = {}
+        self._cut: dict[tuple[str, ...], list[Window]] = {}  # a loop reads the same sentences in every round
         self.before, self.after = special_pieces(tokenizer)
         self.unknown = tokenizer.unk_token_id if tokenizer.unk_token_id is not None else (tokenizer.eos_token_id or 0)
         self.room = max(1, limit - len(self.before) - len(self.after))  # pieces a window has for words
@@ -66,8 +68,15 @@ class WordPieces:
     def encode(self, sentences: Iterable[Sequence[str]]) -> list[list[Window]]:
         """The windows of each sentence; an empty sentence has none."""
         sentences = [tuple(tokens) for tokens in sentences]
-        self.words(dict.fromkeys(token for tokens in sentences for token in tokens))
-        return [self._windows(self.words(tokens)) for tokens in sentences]
+        new = [tokens for tokens in sentences if tokens not in self._cut]
+        if len(self._cut) + len(new) > _REMEMBERED:
+            self._cut = {}
+            new = sentences
+        self.words(dict.fromkeys(token for tokens in new for token in tokens))
+        made = {tokens: self._windows(self.words(tokens)) for tokens in dict.fromkeys(new)}
+        if len(made) <= _REMEMBERED:
+            self._cut.update(made)
+        return [made[tokens] if tokens in made else self._cut[tokens] for tokens in sentences]
 
     def _windows(self, words: list[tuple[int, ...]]) -> list[Window]:
         if not words:

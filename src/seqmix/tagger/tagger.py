@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -20,6 +22,7 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError, DataError, ModelError
 from seqmix.starter import STARTER, load_encoder
+from seqmix.starter.loader import base_encoder
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
 from seqmix.tagger.network import HEADS, Network, autocast, padded
 from seqmix.tagger.pieces import Window, WordPieces, by_length, pack
@@ -83,16 +86,15 @@ class Tagger:
     def start(self, tag_set: TagSet, rng: np.random.Generator) -> Tagger:
         """The pretrained encoder with a head that knows nothing yet: enough for embeddings."""
         self.tag_set = tag_set
-        seed = int(rng.integers(2**62))
-        with seeded(seed):  # subtle: torch's own generator fills what the files lack, as RoBERTa's pooler
-            model, tokenizer = load_encoder(self.encoder)
-            self._build(model, tokenizer, torch.Generator().manual_seed(seed))
+        model, tokenizer = _pretrained(self.encoder, _stamp(self.encoder))
+        with seeded(0):  # weights are drawn, then drawn again from the run's own generator
+            self._build(deepcopy(model), tokenizer, torch.Generator().manual_seed(int(rng.integers(2**62))))
         return self
 
     @property
     def learning_rate(self) -> float:
         """The rate asked for, or the encoder's own: 3e-4 for the starter, the paper's 5e-5 for others."""
-        return self.settings.lr or (3e-4 if self.encoder == STARTER else 5e-5)
+        return self.settings.lr or (3e-4 if base_encoder(self.encoder) == STARTER else 5e-5)
 
     def probabilities(self, sentences: Iterable[Sentence]) -> Iterator[NDArray[np.float32]]:
         """p(tag | token) for each sentence [n_tokens, n_tags], in order and in a stream; for a CRF these are the marginals."""
@@ -132,6 +134,7 @@ class Tagger:
                 rows = np.concatenate([known.rows(s) for s in own])
                 scores = scores.masked_fill(torch.from_numpy(rows == 0).to(scores.device), IMPOSSIBLE)
             paths, best = best_paths(padded(scores, lengths), ends, chain, n)
+            paths, sure = paths.cpu(), [own.cpu() for own in sure] if sure is not None else None  # once, not sentence by sentence
             chances = (best - log_z[:, None]).double().exp().tolist()  # a long sentence's best path may be no float32
             there = (best > best[:, :1] + IMPOSSIBLE / 2).tolist()  # the best always; others only if they break no more rules than it
             return [
@@ -228,7 +231,7 @@ class Tagger:
         network = Network(model, len(self.tag_set), self.head, self.settings.dropout, generator)
         places = getattr(model.config, "max_position_embeddings", 512) - network.first_position
         limit = min(self.settings.max_pieces, places if tokenizer.model_max_length > 1_000_000 else tokenizer.model_max_length)
-        self._tokenizer, self._pieces = tokenizer, WordPieces(tokenizer, limit)
+        self._tokenizer, self._pieces = tokenizer, _pieces(tokenizer, limit)
         self._network = network.to(self.device).eval()
 
     def _ready(self) -> tuple[Network, WordPieces, TagSet]:
@@ -282,6 +285,25 @@ def describe(folder: FilePath) -> dict[str, Any]:
     if lacking:
         raise ModelError(f"{folder} is not a tagger: its tagger.json lacks {', '.join(lacking)}")
     return described
+
+
+@lru_cache(maxsize=2)
+def _pretrained(name: str, stamp: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+    """An encoder as its files give it, kept because every round starts from it again; `stamp` changes with the files."""
+    with seeded(0):  # subtle: torch's own generator fills what the files lack, as RoBERTa's pooler
+        return load_encoder(name)
+
+
+def _stamp(name: str) -> Any:
+    """When the files of an encoder's folder were written."""
+    folder = FilePath(name)
+    return tuple(sorted((file.name, file.stat().st_mtime_ns) for file in folder.iterdir())) if folder.is_dir() else None
+
+
+@lru_cache(maxsize=4)
+def _pieces(tokenizer: PreTrainedTokenizerFast, limit: int) -> WordPieces:
+    """Pieces are cut once for all rounds."""
+    return WordPieces(tokenizer, limit)
 
 
 def _device(name: str | None) -> torch.device:

@@ -150,7 +150,7 @@ def _replayed(
     longest = max(len(window.ids) for own in windows for window in own)
     width = next((w for w in (32, 64, 128) if longest <= w), longest)
     key = (
-        network.encoder.config.to_json_string(), str(network.classifier), network.chain is not None, str(network.encoder.device),
+        network.encoder.config.to_json_string(), str(network), str(network.encoder.device),
         settings.weight_decay, settings.epsilon, settings.clip, settings.dropout,
     )  # fmt: skip
     yield from replay(network, windows, rows, jobs, optimizer, key, settings.clip, settings.batch_size, width, seed)
