@@ -15,7 +15,7 @@ NAMES = sorted(path.stem for path in PRESETS.glob("*.toml"))
 
 
 def test_the_papers_presets_and_the_demo_are_there() -> None:
-    assert NAMES == ["ace05", "conll03", "demo", "webpage"]
+    assert NAMES == ["ace05", "best", "conll03", "demo", "genia", "webpage"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -31,7 +31,7 @@ def test_the_presets_hold_the_papers_settings() -> None:
 
     assert (conll.loop.seed_size, conll.loop.rounds, conll.query.size, conll.loop.slice) == (200, 5, 100, 700)
     assert (ace.loop.seed_size, ace.query.size, ace.augment.density) == (1000, [1000, 2000, 2000, 4000, 4000], 0.2)
-    assert (web.loop.seed_size, web.query.size, web.augment.window, web.augment.density) == (85, 60, 4, 0.5)
+    assert (web.loop.seed_size, web.query.size, web.augment.window, web.augment.density) == (85, [60, 60, 60, 60, 37], 4, 0.5)
     assert all(
         (c.augment.alpha, c.augment.rate, c.augment.score_range, c.augment.variant) == (8, 0.2, "0,500", "sub") for c in (conll, ace, web)
     )
@@ -76,7 +76,7 @@ def test_what_is_wrong_is_said_in_one_line(changes: list[str], message: str, cap
 
 
 def test_an_unknown_preset_and_a_broken_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there are ace05, conll03"):
+    with pytest.raises(ConfigError, match="there are ace05, best, conll03"):
         load_config("conll04")
     (tmp_path / "c.toml").write_text("x = [")
     with pytest.raises(ConfigError, match="cannot read the config"):

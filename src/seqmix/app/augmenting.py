@@ -14,6 +14,7 @@ from seqmix.app.console import emit, say
 from seqmix.app.inputs import Comment, Data, FormatName, Key, Misaligned, TagColumn, TokenColumn, drawn, format_options, labeled_data
 from seqmix.augment.pairing import VARIANTS
 from seqmix.augment.replacement import METHODS
+from seqmix.augment.together import BEST
 from seqmix.data.augmented import Augmentation, hubness, new_tokens
 from seqmix.data.files import replacing, write_text
 from seqmix.data.sentence import Sentence
@@ -24,7 +25,7 @@ from seqmix.report.case import as_page, as_text, cases
 def augment(
     data: Data,
     out: Annotated[Path | None, typer.Option(help="Where to write the new sentences: JSONL of tokens, with lineage.")] = None,
-    variant: Annotated[str, typer.Option(help=", ".join((*VARIANTS, *METHODS)) + ".")] = "sub",
+    variant: Annotated[str, typer.Option(help=", ".join((*VARIANTS, *METHODS, BEST)) + ".")] = "sub",
     rate: Annotated[float, typer.Option(help="New sentences for each labeled one (r).")] = 0.2,
     alpha: Annotated[float, typer.Option(help="λ ~ Beta(α, α).")] = 8.0,
     window: Annotated[int, typer.Option(help="Tokens in a window (s).")] = 5,
@@ -74,7 +75,7 @@ def augment(
     options = format_options(tag_column=tag_column, token_column=token_column, comment=comment, key=key, misaligned=misaligned)
     rng = np.random.default_rng(seed)
     sentences = drawn(labeled_data(data, format, options), limit, rng)
-    mixes = variant in VARIANTS
+    mixes = variant in VARIANTS or variant == BEST
     words = build_table(table, encoder, distance, sentences, rng).narrowed(sentences, seen, alphabetic, min_count) if mixes else None
     made = build_augmenter(variant, words, lm, base, **settings).augment(sentences, round(rate * len(sentences)), rng)
     if out is not None:

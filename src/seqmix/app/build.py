@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from seqmix.augment.pairing import VARIANTS
 from seqmix.augment.replacement import METHODS, Replacement
 from seqmix.augment.seqmix import SeqMix
 from seqmix.augment.table import Table, contextual_table, encoder_table, vocabulary_table
+from seqmix.augment.together import BEST, Together
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError
@@ -21,9 +23,10 @@ from seqmix.query.diversity import Badge, CoreSet, KMeans, diverse, random_order
 from seqmix.query.history import Fluctuation
 from seqmix.query.selection import Budget, WithoutEntity
 from seqmix.query.uncertainty import MNLP, LeastConfidence, TagCount, Uncertainty, least_confidence_sum, margin, token_entropy
+from seqmix.starter import STARTER
 from seqmix.tagger import Settings, Tagger
 
-AUGMENTERS = (*VARIANTS, *METHODS)
+AUGMENTERS = (*VARIANTS, *METHODS, BEST)
 POLICIES: Mapping[str, Policy] = {
     "random": random_order,
     "lc": LeastConfidence(),
@@ -58,6 +61,9 @@ def build_augmenter(
     """SeqMix in one of its variants, or a baseline, by name."""
     if variant in METHODS:
         return Replacement(variant)
+    if variant == BEST:
+        spans = build_augmenter("sub", table, lm, base, judge, **{**settings, "windows": "spans"})
+        return Together((Replacement("mention"), spans))
     if variant not in VARIANTS:
         raise ConfigError(f"there is no variant {variant!r}; there are {', '.join(AUGMENTERS)}")
     judge = judge or (Perplexity(lm, base) if settings.get("score_range") is not None else None)
@@ -69,7 +75,7 @@ def build_table(
 ) -> Table:
     """The table {W, E} by the name of its source; `trained` trains on the sentences first unless a tagger is given."""
     if source == "encoder":
-        return encoder_table(encoder, distance)
+        return _starter_table(distance) if encoder == STARTER else encoder_table(encoder, distance)
     if source == "trained":
         tagger = tagger or Tagger(encoder, settings=Settings()).fit(sentences, rng)
         return vocabulary_table(*tagger.input_embeddings(), distance)
@@ -77,6 +83,12 @@ def build_table(
         tagger = tagger or Tagger(encoder).start(TagSet.of(sentences), rng)
         return contextual_table(sentences, tagger.embeddings(sentences), distance)
     raise ConfigError(f"there is no table {source!r}; there are {', '.join(TABLES)}")
+
+
+@lru_cache(maxsize=3)
+def _starter_table(distance: Any) -> Table:
+    """Kept for all runs of a process: what CSLS knows about the table takes a CPU ten seconds."""
+    return encoder_table(STARTER, distance)
 
 
 def parse_score_range(text: str) -> ScoreRange | None:

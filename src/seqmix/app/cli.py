@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from seqmix import __version__
-from seqmix.app import augmenting, corpora, simulating, tagging
+from seqmix.app import adapting, augmenting, corpora, simulating, sweeping, tagging
 from seqmix.app.console import emit, err, say
 from seqmix.errors import SeqMixError
 
@@ -31,10 +31,12 @@ for command in (
     tagging.train,
     tagging.predict,
     tagging.evaluate,
+    adapting.adapt,
     augmenting.augment,
     simulating.simulate,
     simulating.status,
     simulating.report,
+    sweeping.sweep,
     corpora.convert,
     corpora.info,
 ):

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from seqmix.errors import ConfigError
 
 PRESETS = Path(__file__).parent / "presets"
+_DEFAULTS = 1  # to be raised when a default changes: the same choices then mean something else
 Policy = Literal[
     "random", "lc", "lc_prime", "nte", "qbc", "mnlp", "margin", "bald", "tag_count", "fluctuation", "kmeans", "coreset", "badge"
 ]
@@ -34,10 +35,28 @@ class Training(_Section):
     """How each round trains."""
 
     epochs: int = Field(default=10, ge=1)
+    min_steps: int = Field(default=0, ge=0)  # take at least so many optimizer steps, however few the sentences
     lr: float | None = Field(default=None, gt=0, lt=1)
     batch_size: int = Field(default=32, ge=1)
     max_pieces: int = Field(default=128, ge=8)
     mixup: float | None = Field(default=None, gt=0)
+
+
+class Adapt(_Section):
+    """Masked-LM training of the encoder on the text of the pool before anything else."""
+
+    epochs: int = Field(default=0, ge=0)  # 0 is off
+    lr: float | None = Field(default=None, gt=0, lt=1)
+
+
+class SelfTraining(_Section):
+    """A student that learns from unlabeled sentences as its teachers tag them."""
+
+    teachers: int = Field(default=0, ge=0)  # 0 is off
+    sentences: int = Field(default=2000, ge=1)
+    confidence: float = Field(default=0.0, ge=0, lt=1)
+    repeat: int = Field(default=1, ge=1)  # how often the labeled sentences stand in the student's set
+    steps: int | None = Field(default=None, ge=1)  # the student's
 
 
 class Query(_Section):
@@ -53,7 +72,7 @@ class Query(_Section):
 class Augment(_Section):
     """What is generated from each batch of labeled sentences."""
 
-    variant: Literal["none", "whole", "sub", "label", "mention", "token", "shuffle", "duplicate"] = "sub"
+    variant: Literal["none", "whole", "sub", "label", "mention", "token", "shuffle", "duplicate", "best"] = "sub"
     rate: float | list[float] = 0.2
     alpha: float | list[float] = 8.0
     window: int = Field(default=5, ge=1)
@@ -99,6 +118,8 @@ class Config(_Section):
     data: Data = Data()
     tagger: Tagging = Tagging()
     training: Training = Training()
+    adapt: Adapt = Adapt()
+    self_training: SelfTraining = SelfTraining()
     query: Query = Query()
     augment: Augment = Augment()
     loop: Loop = Loop()
@@ -128,8 +149,9 @@ class Config(_Section):
 
     @property
     def digest(self) -> str:
-        """A short hash of everything in it."""
-        return hashlib.sha256(self.toml().encode()).hexdigest()[:12]
+        """A short hash of all that is not the default, so that a new key leaves the hashes of old results as they are."""
+        chosen = json.dumps([_DEFAULTS, self.model_dump(exclude_defaults=True)], sort_keys=True)
+        return hashlib.sha256(chosen.encode()).hexdigest()[:12]
 
 
 def load_config(preset: str | None, file: Path | None = None, changes: list[str] | None = None, seed: int | None = None) -> Config:

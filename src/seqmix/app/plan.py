@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +23,9 @@ from seqmix.errors import ConfigError, DataError
 from seqmix.loop.guard import does_it_help
 from seqmix.loop.learner import Recipe, generator
 from seqmix.loop.oracle import GoldOracle
-from seqmix.loop.run import Plan
+from seqmix.loop.run import Plan, locked
 from seqmix.loop.schedule import at
+from seqmix.loop.selftraining import SelfTraining, self_trained
 from seqmix.loop.stopping import Stopping
 from seqmix.protocols import Augmenter
 from seqmix.protocols import Tagger as AnyTagger
@@ -53,8 +57,8 @@ def stems_of(path: Path) -> set[str]:
     return set(path.name.lower().replace("-", ".").replace("_", ".").split("."))
 
 
-def build_plan(config: Config, splits: dict[str, list[Sentence]]) -> Plan:
-    """The plan of a simulated run: the training data is the pool, its labels are the oracle's."""
+def build_plan(config: Config, splits: dict[str, list[Sentence]], place: Path | None = None) -> Plan:
+    """The plan of a simulated run: the training data is the pool, its labels are the oracle's. Adapted encoders are kept in `place`."""
     # subtle: a sentence that stands there twice is asked once, so it must count once, or the last round of a slice would run dry
     train = list({sentence.tokens: sentence for sentence in reversed(splits["train"])}.values())[::-1]
     rng = generator(config.seed, 0, "seed")
@@ -68,7 +72,8 @@ def build_plan(config: Config, splits: dict[str, list[Sentence]]) -> Plan:
     chosen = [train[i] for i in order]
     seed_set, pool = chosen[: config.loop.seed_size], chosen[config.loop.seed_size :]
     tag_set = TagSet.of(train)
-    recipe, guard = build_recipe(config, tag_set, seed_set)
+    text = [sentence.unlabeled() for sentence in train]
+    recipe, guard = build_recipe(config, tag_set, seed_set, text, encoder_of(config, text, place))
     loop = config.loop
     return Plan(
         recipe=recipe,
@@ -87,26 +92,56 @@ def build_plan(config: Config, splits: dict[str, list[Sentence]]) -> Plan:
     )
 
 
+def encoder_of(config: Config, text: Sequence[Sentence], place: Path | None) -> Callable[[], str]:
+    """The encoder's name; one that is adapted to the text is trained when first asked for, once for the same encoder and text."""
+    if not config.adapt.epochs:
+        return lambda: config.tagger.encoder
+    if place is None:
+        raise ConfigError("adapt.epochs needs a folder for the adapted encoder; or run seqmix adapt and give its folder as tagger.encoder")
+
+    @cache
+    def encoder() -> str:
+        from seqmix.tagger.adapting import AdaptSettings, adapt
+
+        tokens = [sentence.tokens for sentence in text]
+        described = json.dumps([config.tagger.encoder, config.adapt.model_dump(), tokens])
+        folder = place / hashlib.sha256(described.encode()).hexdigest()[:12]
+        with locked(folder.with_suffix(".lock"), wait=True):  # several runs of a sweep may want the same one
+            if not folder.exists():
+                settings = AdaptSettings(epochs=config.adapt.epochs, lr=config.adapt.lr)
+                adapt(config.tagger.encoder, tokens, settings, folder, device=config.tagger.device)
+        return str(folder)
+
+    return encoder
+
+
 def build_recipe(
-    config: Config, tag_set: TagSet, seed_set: Sequence[Sentence]
+    config: Config,
+    tag_set: TagSet,
+    seed_set: Sequence[Sentence],
+    unlabeled: Sequence[Sentence] = (),
+    encoder: Callable[[], str] | None = None,
 ) -> tuple[Recipe, Callable[[Sequence[Sentence], int], dict[str, Any]] | None]:
     """How the learner learns, and the guard if there is one."""
     training = config.training
+    name = encoder or (lambda: config.tagger.encoder)
 
     def settings(steps: int | None) -> Settings:
         return Settings(training.epochs, steps, training.lr, training.batch_size, max_pieces=training.max_pieces, mixup=training.mixup)
 
     def fit(sentences: Sequence[Sentence], steps: int | None, rng: np.random.Generator, last: AnyTagger | None) -> AnyTagger:
-        tagger = last if isinstance(last, Tagger) else Tagger(config.tagger.encoder, config.tagger.head, device=config.tagger.device)
+        tagger = last if isinstance(last, Tagger) else Tagger(name(), config.tagger.head, device=config.tagger.device)
         tagger.settings = settings(steps)
         return tagger.fit(sentences, rng, tag_set, warm=last is not None)
 
     def steps(count: int) -> int:
-        return training.epochs * math.ceil(count / training.batch_size)
+        return max(training.min_steps, training.epochs * math.ceil(count / training.batch_size))
 
-    augmenter = _augmenters(config, seed_set)
+    wanted = config.self_training
+    student = SelfTraining(wanted.teachers, wanted.sentences, wanted.confidence, wanted.repeat, wanted.steps)
+    augmenter = _augmenters(config, seed_set, name)
     recipe = Recipe(
-        fit=fit,
+        fit=self_trained(fit, lambda: unlabeled, student) if wanted.teachers else fit,
         policy=build_policy(config.query.policy, config.query.diverse, config.query.without_entity, config.query.tokens),
         augmenter=augmenter,
         rate=lambda round: at(config.augment.rate, round),
@@ -127,7 +162,7 @@ def build_recipe(
     return recipe, guard
 
 
-def _augmenters(config: Config, seed_set: Sequence[Sentence]) -> Callable[[int], Augmenter | None]:
+def _augmenters(config: Config, seed_set: Sequence[Sentence], encoder: Callable[[], str]) -> Callable[[int], Augmenter | None]:
     """The augmenter of each round; table and language model are loaded once, when first used."""
     wanted = config.augment
     made: dict[str, Any] = {}
@@ -140,7 +175,7 @@ def _augmenters(config: Config, seed_set: Sequence[Sentence]) -> Callable[[int],
         limits = parse_score_range(wanted.score_range)
         if "table" not in made:
             rng = np.random.default_rng([config.seed, 98])
-            made["table"] = build_table(wanted.table, config.tagger.encoder, wanted.distance, seed_set, rng)
+            made["table"] = build_table(wanted.table, encoder(), wanted.distance, seed_set, rng)
             made["judge"] = Perplexity(wanted.lm, wanted.base) if limits is not None else None
         return build_augmenter(
             wanted.variant, made["table"], judge=made["judge"], window=wanted.window, density=wanted.density, alpha=at(wanted.alpha, round),

@@ -20,7 +20,7 @@ from seqmix.errors import ConfigError, RunError
 def simulate(
     data: Annotated[str, typer.Option(help="A folder with train, dev and test in any format read, or the sample gazette.")],
     out: Annotated[Path | None, typer.Option(help="The run directory; one that was broken off goes on.")] = None,
-    preset: Annotated[str | None, typer.Option(help="conll03, ace05, webpage or demo.")] = None,
+    preset: Annotated[str | None, typer.Option(help="conll03, ace05, genia, webpage, best or demo.")] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file on top of the preset.")] = None,
     change: Annotated[list[str] | None, typer.Option("--set", help="section.key=value on top of both, as often as needed.")] = None,
     seed: Annotated[int | None, typer.Option(help="Same seed, same bytes.")] = None,
@@ -38,7 +38,7 @@ def simulate(
     from seqmix.loop.run import run, start_files
 
     follow = tracker(track, out, settings)
-    plan = build_plan(settings, read_splits(data, settings))
+    plan = build_plan(settings, read_splits(data, settings), out / "encoder")
     start_files(out, settings.toml(), environment())
     say(f"{settings.arm}: {settings.loop.seed_size} sentences, then {settings.loop.rounds} rounds; {training_runs(settings)} training runs")
     done = run(plan, out, _teller(settings.loop.rounds, follow))

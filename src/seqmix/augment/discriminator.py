@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -171,9 +172,15 @@ class Perplexity:
 
     def _ready(self) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
         if self._loaded is None:
-            model, tokenizer = load_language_model(self.model)
-            self._loaded = model.to(self.device or ("cuda" if torch.cuda.is_available() else "cpu")), tokenizer
+            self._loaded = _language_model(self.model, self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
         return self._loaded
+
+
+@lru_cache(maxsize=2)
+def _language_model(name: str, device: str) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+    """Kept for all runs of a process: nothing trains it."""
+    model, tokenizer = load_language_model(name)
+    return model.to(device), tokenizer
 
 
 def _padded(texts: Sequence[Sequence[int]], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:

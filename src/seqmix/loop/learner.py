@@ -87,12 +87,16 @@ class ActiveLearner:
         self.generated += [replace(one, sentence=_renamed(one.sentence, self.round)) for one in made]
         return made
 
+    @property
+    def steps(self) -> int | None:
+        """Optimizer steps a training takes now; with matched steps the same for all arms, whatever was generated."""
+        return self.recipe.steps(len(self.pool.labeled) + (self.nominal if self.recipe.match_steps else len(self.generated)))
+
     def train(self) -> Tagger:
         """Train on everything labeled and generated so far."""
         sentences = [*self.pool.labeled.values(), *(one.sentence for one in self.generated)]
-        counted = len(self.pool.labeled) + (self.nominal if self.recipe.match_steps else len(self.generated))
         rng = generator(self.seed, self.round, "train")
-        self._tagger = self.recipe.fit(sentences, self.recipe.steps(counted), rng, self._tagger if self.recipe.warm else None)
+        self._tagger = self.recipe.fit(sentences, self.steps, rng, self._tagger if self.recipe.warm else None)
         return self._tagger
 
     def remember(self) -> None:

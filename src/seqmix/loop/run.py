@@ -59,6 +59,7 @@ class Plan:
     stopping: Stopping = field(default_factory=Stopping)
     guard: Callable[[Sequence[Sentence], int], dict[str, Any]] | None = None
     looks_back: bool = False  # the policy needs the predictions of earlier rounds
+    save_models: bool = True  # False for sweeps, whose runs are short: one that was broken off starts over
     seed: int = 0
 
 
@@ -96,8 +97,8 @@ def read_rounds(folder: Path) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """The directory for this process alone; a second one is refused at once."""
+def locked(folder: Path, wait: bool = False) -> Iterator[None]:
+    """The directory for this process alone; a second one is refused at once, or waits."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = (folder / "lock").open("w")
@@ -105,7 +106,7 @@ def locked(folder: Path) -> Iterator[None]:
         raise RunError(f"cannot write to the run directory {folder}: {error.strerror}") from error
     with handle:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError:
             raise RunError(f"another process is working in {folder}; wait for it, or give another directory") from None
         yield
@@ -156,8 +157,10 @@ def _round(
         model = place / "model"
         if model.exists():
             learner.tagger = plan.load_tagger(model)
-        else:
+        elif plan.save_models:
             learner.train().save(model)
+        else:
+            learner.train()
     with _timed("evaluate", seconds, number, report):
         results = {name: _evaluate(learner.tagger, sentences, name) for name, sentences in plan.splits.items()}
         agreement = _agreement(plan, learner, before, number)
@@ -169,7 +172,8 @@ def _round(
     line: dict[str, Any] = {
         "format_version": FORMAT_VERSION, "round": number, "seed": plan.seed, **plan.names, "labeled": len(labeled),
         "tokens": sum(len(s) for s in labeled), "spans": sum(_spans(s) for s in labeled), "generated": len(learner.generated),
-        "chosen": chosen, "scores": scores, "augmentation": augmentation, "agreement": agreement, "guard": guard, **results,
+        "steps": learner.steps, "chosen": chosen, "scores": scores,
+        "augmentation": augmentation, "agreement": agreement, "guard": guard, **results,
     }  # fmt: skip
     line["forecast"] = _forecast(plan, [*done, line], number)
     line["stop"] = _stop(plan, learner, [*done, line], number)
@@ -234,7 +238,7 @@ def _read_generated(path: Path) -> list[Augmented]:
 
 
 def _evaluate(tagger: Tagger, sentences: Sequence[Sentence], name: str) -> dict[str, object]:
-    found = [[str(tag) for tag in s.tags] for s in tagger.predict([s.unlabeled() for s in sentences])]
+    found = [list(paths[0].tags) for paths in tagger.best_paths([s.unlabeled() for s in sentences])]
     return score([[str(tag) for tag in s.hardened().tags] for s in sentences], found, split=name).as_dict()
 
 

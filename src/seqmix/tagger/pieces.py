@@ -67,16 +67,16 @@ class WordPieces:
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> list[list[Window]]:
         """The windows of each sentence; an empty sentence has none."""
-        sentences = [tuple(tokens) for tokens in sentences]
-        new = [tokens for tokens in sentences if tokens not in self._cut]
+        texts = [tuple(tokens) for tokens in sentences]
+        new = [tokens for tokens in texts if tokens not in self._cut]
         if len(self._cut) + len(new) > _REMEMBERED:
             self._cut = {}
-            new = sentences
+            new = texts
         self.words(dict.fromkeys(token for tokens in new for token in tokens))
         made = {tokens: self._windows(self.words(tokens)) for tokens in dict.fromkeys(new)}
         if len(made) <= _REMEMBERED:
             self._cut.update(made)
-        return [made[tokens] if tokens in made else self._cut[tokens] for tokens in sentences]
+        return [made[tokens] if tokens in made else self._cut[tokens] for tokens in texts]
 
     def _windows(self, words: list[tuple[int, ...]]) -> list[Window]:
         if not words:

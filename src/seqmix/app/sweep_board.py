@@ -1,0 +1,158 @@
+"""What a sweep's directory has and what its command says; the only writer there beside the runs themselves.
+
+results.csv     one row a round of every finished run; enough to go on with on another machine, without runs/
+failed.csv      the runs that failed and have not been mended since, with the last line of their traceback
+sweep.log       what was said, with whole tracebacks
+runs/ARM/seed-N the run directories
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from seqmix.app.console import err, say
+from seqmix.app.sweep import Arm, Experiment, Job
+from seqmix.app.sweep_results import Row, Runs, ordered, read_runs, rows_of, write_parquet, write_results
+from seqmix.app.sweep_worker import finished
+from seqmix.app.workers import Event
+from seqmix.data.files import write_text
+from seqmix.errors import RunError
+
+_EVERY = 5.0  # seconds between two writings of results.csv
+
+
+class Board:
+    """Keeps count of a sweep: what is there, what failed, what comes next."""
+
+    def __init__(self, experiment: Experiment, out: Path, reuse: Sequence[Path] = (), parquet: bool = False) -> None:
+        self.experiment, self.out, self.parquet = experiment, out, parquet
+        self.runs: Runs = read_runs(out / "results.csv") if (out / "results.csv").exists() else {}
+        self.failures: dict[tuple[str, int], str] = _read_failures(out / "failed.csv")
+        self.total = self.before = self.done = self.failed = 0
+        self._start = self._saved = time.monotonic()
+        self._status = err.status("starting") if err.is_terminal else None
+        for arm in experiment.arms:
+            self._find(arm)
+        for known in (self.runs, *map(read_runs, reuse)):
+            self._share(known)
+
+    def has(self, job: Job) -> bool:
+        """Whether this run is finished."""
+        return (job.experiment, job.arm.name, job.seed) in self.runs
+
+    def begin(self, jobs: Sequence[Job], todo: Sequence[Job], workers: int) -> None:
+        """The sweep starts, or goes on."""
+        self.total, self.before = len(jobs), len(jobs) - len(todo)
+        self._start = time.monotonic()
+        there = f", {self.before} of them there already" if self.before else ""
+        self._say(f"{self.experiment.title}: {self.total} runs{there}; {workers} at a time")
+        if self._status is not None:
+            self._status.start()
+
+    def hear(self, event: Event[Job]) -> None:
+        """Note what a worker says."""
+        job = event.job
+        if event.kind == "told":
+            if self._status is not None:
+                self._status.update(f"{self._count()}; {job}, round {event.value['round']}: {_figures(event.value)}")
+            return
+        if event.kind == "done":
+            self.done += 1
+            self._take(job)
+            self.failures.pop((job.arm.name, job.seed), None)
+            last = self.runs[job.experiment, job.arm.name, job.seed][-1]
+            figures = _figures({name: last[f"{name}_f1"] for name in ("dev", "test")})
+            self._say(f"{self._count()}; {job}: {figures} with {last['labeled']} sentences")
+        else:
+            self.failed += 1
+            self.failures[job.arm.name, job.seed] = str(event.value)
+            self._say(f"{self._count()}; {job} failed: {event.value}", event.trace)
+            _write_failures(self.out / "failed.csv", self.failures)
+        if time.monotonic() - self._saved >= _EVERY:
+            self.save()
+
+    def end(self) -> None:
+        """Write everything down and be quiet."""
+        if self._status is not None:
+            self._status.stop()
+        self.save()
+        if self.parquet:
+            write_parquet(self.out / "results.parquet", ordered(self.runs, self.experiment))
+        if self.failures or (self.out / "failed.csv").exists():
+            _write_failures(self.out / "failed.csv", self.failures)
+
+    def save(self) -> None:
+        """Write results.csv anew, in one piece."""
+        write_results(self.out / "results.csv", ordered(self.runs, self.experiment))
+        self._saved = time.monotonic()
+
+    def _find(self, arm: Arm) -> None:
+        """Take in finished runs that results.csv does not have; refuse results that belong to another config."""
+        for folder in sorted((self.out / "runs" / arm.home).glob("seed-[0-9]*")):
+            job = Job(self.experiment.name, arm, int(folder.name.removeprefix("seed-")))
+            known = self.runs.get((job.experiment, arm.name, job.seed))
+            if (known is None or known[0]["config"] != arm.digest) and finished(folder):
+                self.runs[job.experiment, arm.name, job.seed] = rows_of(job, folder)
+        for (experiment, name, seed), rows in self.runs.items():
+            if (experiment, name) == (self.experiment.name, arm.name) and (rows[0]["config"], rows[0]["data"]) != (arm.digest, arm.data):
+                was = f"{rows[0]['config']} on {rows[0]['data']}"
+                raise RunError(
+                    f"{self.out / 'results.csv'} has {name}, seed {seed} with the config {was}, which is now {arm.digest} on {arm.data}; "
+                    "give another --out, or remove those rows"
+                )
+
+    def _share(self, known: Runs) -> None:
+        """Rows for arms that were run under another name, here or in another sweep: same config, same data, same seed."""
+        for (_, _, seed), rows in list(known.items()):
+            for arm in self.experiment.arms:
+                if (rows[0]["config"], rows[0]["data"]) == (arm.digest, arm.data):
+                    self.runs.setdefault((self.experiment.name, arm.name, seed), [self._named(row, arm) for row in rows])
+
+    def _take(self, job: Job) -> None:
+        rows = rows_of(job, self.out / job.folder)
+        for arm in self.experiment.arms:
+            if arm.home == job.arm.home:
+                self.runs[job.experiment, arm.name, job.seed] = [self._named(row, arm) for row in rows]
+
+    def _named(self, row: Row, arm: Arm) -> Row:
+        return {**row, "experiment": self.experiment.name, "arm": arm.name, "preset": arm.preset}
+
+    def _count(self) -> str:
+        ended = self.done + self.failed
+        left = self.total - self.before - ended
+        seconds = (time.monotonic() - self._start) / ended * left if ended else 0.0
+        failed = f", {self.failed} failed" if self.failed else ""
+        ahead = f", about {_duration(seconds)} left" if seconds and left else ""
+        return f"{self.before + self.done} of {self.total} runs{failed}{ahead}"
+
+    def _say(self, text: str, trace: str = "") -> None:
+        say(text)
+        with (self.out / "sweep.log").open("a", encoding="utf-8") as log:
+            log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n{trace}")
+
+
+def _figures(scores: dict[str, float | None]) -> str:
+    return ", ".join(f"{name} F1 {100 * scores[name]:.2f}" for name in ("dev", "test") if scores.get(name) is not None)  # type: ignore[operator]
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _read_failures(path: Path) -> dict[tuple[str, int], str]:
+    if not path.exists():
+        return {}
+    records = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
+    return {(record["arm"], int(record["seed"])): record["error"] for record in records}
+
+
+def _write_failures(path: Path, failures: dict[tuple[str, int], str]) -> None:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["arm", "seed", "error"])
+    writer.writerows([arm, seed, error] for (arm, seed), error in sorted(failures.items()))
+    write_text(path, out.getvalue())

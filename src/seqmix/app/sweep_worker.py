@@ -1,0 +1,106 @@
+"""What a worker of a sweep does: one simulated run after another, with data and models read once."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from seqmix.app.config import Config, Data
+from seqmix.app.sweep import Arm, Job
+from seqmix.app.workers import Tell
+from seqmix.data.samples import is_sample
+from seqmix.data.sentence import Sentence
+from seqmix.errors import ConfigError, RunError
+from seqmix.loop.run import read_rounds
+
+_MODELS = "models/"
+
+
+@dataclass(frozen=True)
+class Here:
+    """What differs between machines and is no part of a config's hash: where things lie, and what computes."""
+
+    out: Path
+    data: Path | None = None
+    models: Path | None = None
+    device: str | None = None
+    workers: int = 1
+
+    def folder(self, data: str) -> str:
+        """The folder of a data set, or the name of a sample."""
+        if is_sample(data) and not (self.data is not None and (self.data / data).is_dir()):
+            return data
+        if self.data is None or not (self.data / data).is_dir():
+            where = "say where the data is" if self.data is None else f"there is no folder {self.data / data}"
+            raise ConfigError(f"{where}: --data ROOT, a folder in which {data} holds train, dev and test")
+        return str(self.data / data)
+
+    def local(self, config: Config) -> Config:
+        """The config with the device and the model folders of this machine."""
+        tagger = {"encoder": self._model(config.tagger.encoder), "device": self.device or config.tagger.device}
+        augment = {"lm": self._model(config.augment.lm)}
+        return config.model_copy(
+            update={"tagger": config.tagger.model_copy(update=tagger), "augment": config.augment.model_copy(update=augment)}
+        )
+
+    def check(self, arm: Arm) -> None:
+        """Refuse now what a worker would refuse in an hour."""
+        self.folder(arm.data)
+        self.local(arm.config)
+
+    def _model(self, name: str) -> str:
+        """`models/distilbert` is the folder distilbert in --models; other names are what they are for simulate."""
+        if not name.startswith(_MODELS) or (self.models is None and Path(name).is_dir()):
+            return name
+        place = None if self.models is None else self.models / name.removeprefix(_MODELS)
+        if place is None or not place.is_dir():
+            where = "say where the models are" if place is None else f"there is no folder {place}"
+            raise ConfigError(f"{where}: --models ROOT, a folder that holds {name.removeprefix(_MODELS)}")
+        return str(place)
+
+
+def run_job(here: Here, job: Job, tell: Tell) -> None:
+    """One run in its folder. Models are not kept, so a run that was broken off starts over."""
+    from seqmix.app.plan import build_plan  # here, since it loads torch
+    from seqmix.app.simulating import environment
+    from seqmix.loop.run import run, start_files
+
+    folder, config = here.out / job.folder, here.local(job.config)
+    _clear(folder)
+    plan = build_plan(config, _splits(here.folder(job.arm.data), config.data), here.out / "encoders")
+    names = {**plan.names, "arm": job.arm.name, "config": job.arm.digest, "data": job.arm.data}
+    plan = replace(plan, names=names, save_models=False)
+    about = environment()
+    device = config.tagger.device or about["device"]
+    start_files(folder, job.config.toml(), {**about, "device": device if device == "cpu" else about["device"], "workers": here.workers})
+
+    def report(event: dict[str, Any]) -> None:
+        if event["phase"] == "round":
+            tell({name: event[name] for name in ("round", "dev", "test") if name in event})
+
+    run(plan, folder, report)
+
+
+def finished(folder: Path) -> bool:
+    """Whether a run went to its end."""
+    try:
+        done = read_rounds(folder)
+    except RunError:
+        return False
+    return bool(done) and done[-1]["stop"] is not None
+
+
+def _clear(folder: Path) -> None:
+    """Make room for a run that starts over. subtle: one with models goes on where it was, and what is no run is not ours to remove."""
+    if (folder / "config.toml").exists() and not finished(folder) and not any(folder.glob("rounds/*/model")):
+        shutil.rmtree(folder)
+
+
+@lru_cache(maxsize=4)
+def _splits(folder: str, data: Data) -> dict[str, list[Sentence]]:
+    from seqmix.app.plan import read_splits
+
+    return read_splits(folder, Config(data=data))

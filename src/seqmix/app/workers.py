@@ -1,0 +1,194 @@
+"""Jobs in long-lived processes of their own: what a job loads is there for the next one, and one that dies takes nobody along.
+
+Processes are spawned, not forked: CUDA and threads do not survive a fork. They end when their parent does, however it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import traceback
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Generic, Literal, TypeVar
+
+from seqmix.errors import SeqMixError
+
+J = TypeVar("J")
+Tell = Callable[[Any], None]
+Work = Callable[[J, Tell], Any]  # done in a worker: a function of a module, or a partial of one, since it is pickled
+_TRIES = 2  # for a job whose worker dies
+_PATIENCE = 20.0  # seconds for a worker to leave
+
+
+@dataclass(frozen=True)
+class Event(Generic[J]):
+    """What a job said (`told`), gave (`done`), or failed of: value is then the last line of its traceback."""
+
+    kind: Literal["told", "done", "failed"]
+    job: J
+    value: Any = None
+    trace: str = ""
+
+
+def work_through(
+    jobs: Sequence[J],
+    work: Work[J],
+    workers: int,
+    hear: Callable[[Event[J]], None],
+    may_start: Callable[[], bool] = lambda: True,
+) -> list[J]:
+    """Do the jobs in order, `workers` at a time; those not started because `may_start` said no are returned."""
+    waiting, deaths = deque(jobs), Counter[int]()  # by id: a job need not be hashable
+    crew: list[_Worker[J]] = []
+    try:
+        while True:
+            while waiting and may_start() and (len(crew) < workers or any(worker.job is None for worker in crew)):
+                _hand_out(waiting, crew, work, workers)
+            busy = {worker.link: worker for worker in crew if worker.job is not None}
+            if not busy:
+                return list(waiting)
+            for link in wait(list(busy)):
+                event = _heard(busy[link], crew, waiting, deaths)  # type: ignore[index]  # wait gives back what it was given
+                if event is not None:
+                    hear(event)
+    except BaseException:
+        for worker in crew:
+            worker.process.terminate()
+        raise
+    finally:
+        for worker in crew:
+            with suppress(OSError):
+                worker.link.send(None)
+        for worker in crew:
+            worker.leave()
+
+
+@dataclass(eq=False)
+class _Worker(Generic[J]):
+    process: BaseProcess
+    link: Connection
+    job: J | None = None
+
+    def hear(self) -> Event[J] | None:
+        """What it says now; None when it is dead."""
+        assert self.job is not None
+        try:
+            kind, value, trace = self.link.recv()
+        except (EOFError, OSError):
+            return None
+        event = Event(kind, self.job, value, trace)
+        if kind != "told":
+            self.job = None
+        return event
+
+    def leave(self) -> int | None:
+        """Wait for its end, hasten it if need be; its exit code."""
+        self.link.close()
+        self.process.join(_PATIENCE)
+        if self.process.exitcode is None:
+            self.process.kill()
+            self.process.join()
+        code = self.process.exitcode
+        self.process.close()
+        return code
+
+
+def _heard(worker: _Worker[J], crew: list[_Worker[J]], waiting: deque[J], deaths: Counter[int]) -> Event[J] | None:
+    """What a worker says; None when it died and its job is to be tried once more."""
+    job, event = worker.job, worker.hear()
+    assert job is not None
+    if event is not None:
+        if event.trace:  # it leaves by itself, see _serve
+            crew.remove(worker)
+            worker.leave()
+        return event
+    crew.remove(worker)  # it was killed, or memory ran out, or native code crashed
+    code = worker.leave()
+    deaths[id(job)] += 1
+    if deaths[id(job)] < _TRIES:
+        waiting.appendleft(job)
+        return None
+    return Event("failed", job, f"its process died {_TRIES} times ({_how(code)}); if memory ran out, lower --workers")
+
+
+def _hand_out(waiting: deque[J], crew: list[_Worker[J]], work: Work[J], workers: int) -> None:
+    """Give the next job to an idle worker, or to a new one."""
+    worker = next((worker for worker in crew if worker.job is None), None) or _hired(work, workers)
+    if worker not in crew:
+        crew.append(worker)
+    try:
+        worker.link.send(waiting[0])
+    except OSError:  # it died while it had nothing to do: no job's fault
+        crew.remove(worker)
+        worker.leave()
+    else:
+        worker.job = waiting.popleft()
+
+
+def _hired(work: Work[J], workers: int) -> _Worker[J]:
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+    ctrl_c = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a worker inherits this: Ctrl-C is the parent's to answer
+    try:
+        with _threads(max(1, len(os.sched_getaffinity(0)) // workers)):
+            process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, ctrl_c)
+    theirs.close()
+    return _Worker(process, ours)
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """The environment a worker starts with: its share of the cores. Libraries read this once, when they load; what the user set stays."""
+    own = {name: str(count) for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS") if name not in os.environ}
+    os.environ.update(own)
+    try:
+        yield
+    finally:
+        for name in own:
+            del os.environ[name]
+
+
+def _serve(link: Connection, work: Work[J]) -> None:
+    """A worker's life."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    while (job := _next(link)) is not None:
+        try:
+            value = work(job, lambda news: link.send(("told", news, "")))
+        except Exception as error:
+            last = " ".join(traceback.format_exception_only(error)[-1].split())
+            if isinstance(error, SeqMixError):
+                link.send(("failed", str(error), ""))
+                continue
+            link.send(("failed", last, traceback.format_exc()))
+            return  # subtle: a CUDA error spoils the process for every later job, so a fresh one takes over
+        link.send(("done", value, ""))
+
+
+def _next(link: Connection) -> Any:
+    """The next job; None when there is none, or nobody to give it."""
+    try:
+        return link.recv()
+    except EOFError:
+        return None
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _how(code: int | None) -> str:
+    return signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
