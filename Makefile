@@ -1,9 +1,9 @@
-# make demo · make test · make check · make bench    (each makes its own .venv first)
+# make demo · make test · make check · make bench · make results    (each makes its own .venv first)
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow check bench lock clean
+.PHONY: demo test slow check bench results lock clean
 
 demo: $(VENV)/ready
 	$(BIN)/seqmix simulate --preset demo --data gazette --out runs/demo/nte --set augment.variant=none
@@ -25,6 +25,10 @@ check: $(VENV)/ready
 bench: $(VENV)/ready
 	$(BIN)/python bench/train.py --sizes 700
 	$(BIN)/python bench/predict.py --sizes 700 3453
+
+# Tables and figures of docs/results.md from results/*.csv.
+results: $(VENV)/ready
+	$(BIN)/python scripts/results.py
 
 $(VENV)/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -13,6 +13,7 @@ from scipy import stats
 from seqmix.report.statistics import (
     Curve,
     area_under_curve,
+    holm,
     labels_saved,
     labels_to_reach,
     mean_interval,
@@ -112,3 +113,15 @@ def test_labels_saved_are_counted_from_where_the_baseline_first_stands_at_its_en
     assert labels_saved(plateau, plateau) == 0
     assert labels_saved(Curve((100, 300), (0.5, 0.7)), plateau) == -100
     assert labels_saved(Curve((100, 300), (0.5, 0.6)), plateau) is None
+
+
+def test_holm_multiplies_by_the_tests_that_are_left_and_never_falls() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.6, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_holm_does_not_count_a_test_that_could_not_be_made() -> None:
+    first, none = holm([0.02, math.nan])
+
+    assert first == 0.02 and math.isnan(none)

@@ -87,6 +87,17 @@ def wilcoxon(first: Sequence[float], second: Sequence[float]) -> float:
     return float(stats.wilcoxon(moved).pvalue)
 
 
+def holm(ps: Sequence[float]) -> list[float]:
+    """Each p corrected for the others beside it (Holm, step-down); those that are NaN stay so and do not count."""
+    known = sorted((p, at) for at, p in enumerate(ps) if not math.isnan(p))
+    corrected = [math.nan] * len(ps)
+    largest = 0.0
+    for rank, (p, at) in enumerate(known):
+        largest = max(largest, min(1.0, (len(known) - rank) * p))  # subtle: never below that of a smaller p
+        corrected[at] = largest
+    return corrected
+
+
 def area_under_curve(curve: Curve) -> float:
     """The mean height over the range of x, by trapezoids; the height itself where there is no range."""
     x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)

@@ -1,0 +1,193 @@
+"""Write the measured part of docs/results.md, and its figures, from results/*.csv. Nothing else of the page is touched.
+
+    python scripts/results.py
+
+A sweep file in experiments/ is a section. What a section says is chosen by rules from its numbers: a difference is "shown" where Wilcoxon's
+and the permutation test both give p < 0.05 after Holm's correction over the arms of the experiment; else it is reported and not claimed.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from results_numbers import Measured, compare, f1_at, measure_all
+from results_sections import NAMES, Claim, Page, Section, best_recipe, by_policy, longer_training, main_curves, settings
+from results_words import f1_row, heads, paper_row, signed, spread, table, told
+
+from seqmix.errors import DataError
+
+ROOT = Path(__file__).resolve().parents[1]
+BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
+MAIN = ("conll03-main", "webpage-main", "genia-main")
+ORDER = (
+    *MAIN,
+    "epochs",
+    "policies-slice",
+    "policies-pool",
+    "rate",
+    "score-range",
+    "window",
+    "alpha",
+    "table",
+    "larger-encoder",
+    "larger-lm",
+    "best",
+)
+KINDS: dict[str, Callable[[Measured, Page], Section]] = {
+    **dict.fromkeys(MAIN, main_curves),
+    **dict.fromkeys(("policies-slice", "policies-pool"), by_policy),
+    "epochs": longer_training,
+    "best": best_recipe,
+}
+POLICIES = {"random": "random", "lc": "LC", "nte": "NTE", "qbc": "QBC", "sub": "sub"}
+READING = """F1 in percent on test, mean ± 95 % interval (Student's t) over n seeds. Differences are paired by seed, over the seeds that both arms have, with a bootstrap 95 % interval; "won" counts the
+seeds in which the arm is higher. p is Wilcoxon's signed rank and a permutation of signs; in brackets, and where one p is given in a summary, after Holm's correction over the arms of the experiment. A difference is called *shown*
+only where both are under 0.05 after correction. With 5 pairs neither test can give less than 0.0625, so an experiment with 5 seeds cannot show a single arm's difference; its intervals, which are too narrow at so few
+pairs, say how large it could be. (The paper's own test has N = 6, the six points of one averaged curve, not seeds.) The area is the mean height of the curve. `none` takes as many optimizer steps as the augmented arms; only
+`none at 10 epochs` does not, and that is what the paper compares with. The paper's encoder is BERT-base, ours the starter, a fifth of its size: compare gains, not heights. The paper's numbers are in italics. Each sweep's
+`results.csv` is kept as `results/NAME.csv`; `make results` writes this part and its figures from there."""  # noqa: E501
+
+
+def main() -> None:
+    """The page of this repository."""
+    write_page(ROOT / "experiments", ROOT / "results", ROOT / "docs")
+
+
+def write_page(experiments: Path, results: Path, docs: Path) -> None:
+    """Replace what stands between the markers of docs/results.md."""
+    file = docs / "results.md"
+    text = file.read_text(encoding="utf-8")
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise DataError(f"expected one {BEGIN} and one {END} after it, around the part to write", file)
+    paper = tomllib.loads((ROOT / "results" / "paper.toml").read_text(encoding="utf-8"))
+    page = Page(measure_all(experiments, results), paper, docs / "img")
+    written = f"{text[: text.index(BEGIN)]}{BEGIN}\n{generated(page)}\n{text[text.index(END) :]}"
+    if written != text:
+        file.write_text(written, encoding="utf-8")
+
+
+def generated(page: Page) -> str:
+    """The whole part: the summary, how to read it, a section for each sweep file, dev tables and times."""
+    names = sorted(page.measured, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+    sections: list[Section] = []
+    bodies: list[str] = []
+    for name in names:
+        m = page.measured[name]
+        bodies.append(f"## {m.experiment.title}")
+        if m.made:
+            section = KINDS.get(name, settings)(m, page)
+            sections.append(section)
+            bodies += [*section.parts, *remarks(m), f"`{command(m)}`"]
+        else:
+            bodies.append(f"not measured yet: `{command(m)}`")
+    missing = [name for name in names if not page.measured[name].made]
+    return "\n\n".join(
+        ["## In short", in_short(sections, missing), "## How to read this", READING, *bodies, *dev_tables(page), *times(page)]
+    )
+
+
+def in_short(sections: Sequence[Section], missing: Sequence[str]) -> str:
+    """The summary, every line of it chosen by the numbers."""
+    claims: dict[tuple[str, ...], Claim] = {}
+    for claim in (claim for section in sections for claim in section.claims):
+        claims.setdefault(claim.key, claim)
+    shown = [claim for claim in claims.values() if claim.difference.shown]
+    rest = [claim for claim in claims.values() if not claim.difference.shown]
+    others = sorted(claim.difference.mean for claim in rest if not claim.named)
+    count = [f"{len(others)} comparisons by policy and setting: {signed(others[0])} to {signed(others[-1])}"] if others else []
+    helps = _grouped([claim for claim in shown if claim.difference.mean > 0])
+    topics = {
+        f"SeqMix helps, of {len(claims)} comparisons with training without it": helps or ["in none is that shown"],
+        "It hurts": _grouped([claim for claim in shown if claim.difference.mean < 0]),
+        "No difference is shown": [*_grouped([claim for claim in rest if claim.named]), *count],
+        "How much is extra training": [line for section in sections for line in section.extra],
+        "What helps instead": [line for section in sections for line in section.instead],
+        "Not measured yet": [", ".join(f"`{name}`" for name in missing)] if missing else [],
+    }
+    return "\n".join(_item(topic, lines) for topic, lines in topics.items() if lines)
+
+
+def dev_tables(page: Page) -> list[str]:
+    """The paper's three tables of dev F1 with ours beside them."""
+    parts = ["`none` takes the steps of `sub`; the paper's baselines do not. Policies other than NTE: CoNLL-03 only, LC with a CRF head."]
+    for name in MAIN:
+        if not (arms := page.arms(name)):
+            continue
+        m, paper = page.measured[name], page.paper[name]
+        ours = {"nte": {f"NTE, `{arm}`": arms[arm] for arm in ("none", "none at 10 epochs") if arm in arms}}
+        ours["sub"] = {"NTE, `sub`": arms["sub"]} if "sub" in arms else {}
+        if name == "conll03-main":
+            policies = {policy: page.arms("policies-slice").get(f"{policy} variant=none") for policy in ("random", "lc", "qbc")}
+            ours |= {policy: {f"{POLICIES[policy]}, `none`": series} for policy, series in policies.items() if series}
+        rows = []
+        for label, values in paper["dev"].items():
+            rows += [f1_row(arm, series, m.sizes, "dev") for arm, series in ours.get(label, {}).items()]
+            rows.append(paper_row(POLICIES[label], values, m.sizes))
+        parts.append(table(["dev F1", "n", *heads(m.sizes, paper), "area"], rows))
+        if {"sub", "none", "none at 10 epochs"} <= arms.keys():
+            over, unmatched = (compare(arms["sub"], arms[base], f1_at(m.sizes[0], "dev")) for base in ("none", "none at 10 epochs"))
+            theirs = f"in the paper's table, {paper['name']}, {signed(paper['dev']['sub'][0] - paper['dev']['nte'][0])} over NTE"
+            says = f"{NAMES[m.data]} at {m.sizes[0]:,} sentences: `sub` is {told(over)} over `none`"
+            parts.append(f"{says} and {spread(unmatched)} over `none at 10 epochs`; {theirs}.")
+    return ["## Dev F1, the paper's tables", *parts] if len(parts) > 1 else []
+
+
+def times(page: Page) -> list[str]:
+    """Wall-clock of a run beside the paper's."""
+    rows = []
+    for name in MAIN:
+        runs = [list(rounds.values()) for series in page.arms(name).values() for rounds in series.runs.values()]
+        if runs:
+            spent = [sum(float(row["seconds"] or 0) for row in run) for run in runs]
+            side = [int(run[0]["workers"] or 1) for run in runs]
+            shares = [seconds / workers for seconds, workers in zip(spent, side, strict=True)]
+            paper, devices = page.paper[name], ", ".join(sorted({str(run[0]["device"]) for run in runs}))
+            theirs = f"*{paper['seconds']:,} s ({paper['name']}, P100)*"
+            beside = "–".join(map(str, sorted({min(side), max(side)})))
+            whole, share = (f"{sum(own) / len(own):.{digits}f} s" for own, digits in ((spent, 0), (shares, 1)))
+            rows.append([NAMES[page.measured[name].data], str(len(runs)), devices, beside, whole, share, theirs])
+    header = ["data", "runs", "device", "side by side", "a run, beside the others", "a run's share of the device", "paper"]
+    about = "Six trainings and all that is between them, mean over all arms; a run's share is its time divided by the number side by side."
+    return ["## Time of a whole run", about, table(header, rows)] if rows else []
+
+
+def command(m: Measured) -> str:
+    """The sweep that makes the table."""
+    name, configs = m.experiment.name, [arm.config for arm in m.experiment.arms]
+    outside = any(str(model).startswith("models/") for config in configs for model in (config.tagger.encoder, config.augment.lm))
+    reuse = "".join(f" --reuse results/{source}.csv" for source in sorted(set(m.borrowed.values()))) if m.made else ""
+    return (
+        f"seqmix sweep experiments/{name}.toml --data DATA{' --models MODELS' if outside else ''} --out sweeps/{name} --workers 16{reuse}"
+    )
+
+
+def remarks(m: Measured) -> list[str]:
+    """What is missing or comes from elsewhere."""
+    texts = []
+    for source in dict.fromkeys(m.borrowed.values()):
+        own = [f"`{arm}`" for arm, where in m.borrowed.items() if where == source]
+        texts.append(f"Runs with the same config are taken from {source}: {', '.join(own)}.")
+    full = max(len(series.runs) for series in m.arms.values())
+    fewer = [f"`{arm}` {len(series.runs)}" for arm, series in m.arms.items() if len(series.runs) < full]
+    texts += [f"Seeds are missing: {', '.join(fewer)} of {full}."] if fewer else []
+    texts += [f"Not measured yet: {', '.join(f'`{arm}`' for arm in m.missing)}."] if m.missing else []
+    texts += [f"{m.stale} runs were made with another config than the file has now."] if m.stale else []
+    return [" ".join(texts)] if texts else []
+
+
+def _grouped(claims: Sequence[Claim]) -> list[str]:
+    places = dict.fromkeys(claim.where for claim in claims)
+    return [f"{place}: {'; '.join(str(claim) for claim in claims if claim.where == place)}" for place in places]
+
+
+def _item(topic: str, lines: Sequence[str]) -> str:
+    lines = [line[0].upper() + line[1:] for line in lines]
+    if len(lines) == 1:
+        return f"- **{topic}:** {lines[0].rstrip('.')}."
+    return "\n".join([f"- **{topic}:**", *(f"  - {line.rstrip('.')}." for line in lines)])
+
+
+if __name__ == "__main__":
+    main()
