@@ -40,7 +40,7 @@ $(VENV)/ready: requirements.lock pyproject.toml
 lock:
 	rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock
 	$(VENV)/lock/bin/pip install --quiet torch==2.13.0 hatchling editables
-	$(VENV)/lock/bin/pip install --quiet ".[dev,spacy,hf,gguf,plots,track]"
+	$(VENV)/lock/bin/pip install --quiet ".[dev,spacy,hf,gguf,plots,track,serve,scale]"
 	$(VENV)/lock/bin/pip freeze --exclude seqmix | sed 's/^\(torch==[0-9.]*\)+cpu$$/\1/' > requirements.lock
 	rm -rf $(VENV)/lock
 

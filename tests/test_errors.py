@@ -8,7 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqmix import errors
-from seqmix.errors import ConfigError, DataError, MissingExtraError, ModelError, PoolExhaustedError, RunError, SeqMixError, TagError
+from seqmix.errors import (
+    ConfigError,
+    DataError,
+    MissingExtraError,
+    ModelError,
+    NotFoundError,
+    PoolExhaustedError,
+    RunError,
+    SeqMixError,
+    StaleError,
+    StoreError,
+    TagError,
+)
 
 EXAMPLES = [
     SeqMixError("something is wrong; do something else"),
@@ -20,6 +32,9 @@ EXAMPLES = [
     ConfigError("--epochs is 0; it must be 1 or more"),
     PoolExhaustedError(100, 7),
     RunError("another process is working in runs/a"),
+    StoreError("notes/ is no project: it has no project.toml; seqmix init makes one"),
+    NotFoundError("sentence", "notes:7"),
+    StaleError("this sentence was answered since it was shown; load it again", 12),
     MissingExtraError("spacy", "reading .spacy files"),
 ]
 

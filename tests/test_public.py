@@ -67,7 +67,26 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-@pytest.mark.parametrize("name", ["train", "predict", "evaluate", "augment", "simulate", "status", "report", "convert", "info"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "init",
+        "annotate",
+        "export",
+        "serve",
+        "train",
+        "predict",
+        "evaluate",
+        "adapt",
+        "augment",
+        "simulate",
+        "status",
+        "report",
+        "sweep",
+        "convert",
+        "info",
+    ],
+)
 def test_each_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     from seqmix.app.cli import run
 

@@ -5,6 +5,9 @@
     │   └── TagError       a tag, row or span that the tag set or scheme does not allow
     ├── PoolExhaustedError a query asks for more sentences than are left
     ├── RunError           a run directory cannot be used: locked, foreign, of another version
+    ├── StoreError         a project or its store cannot be used: foreign, unreachable, of another version
+    │   ├── NotFoundError  there is no such sentence, annotator or generated sentence
+    │   └── StaleError     an answer to what has changed since it was shown, or is another annotator's
     ├── ModelError         a model cannot be found, loaded or saved
     ├── ConfigError        settings that contradict each other or the data
     └── MissingExtraError  an optional dependency is not installed
@@ -50,6 +53,32 @@ class PoolExhaustedError(SeqMixError):
 
 class RunError(SeqMixError):
     """A run directory that cannot be used."""
+
+
+class StoreError(SeqMixError):
+    """A project or its store cannot be used."""
+
+
+class NotFoundError(StoreError):
+    """Nothing in the store has this id."""
+
+    def __init__(self, what: str, id: object) -> None:
+        super().__init__(what, id)
+        self.what, self.id = what, id
+
+    def __str__(self) -> str:
+        return f"there is no {self.what} {_shown(str(self.id))} in this project"
+
+
+class StaleError(StoreError):
+    """An answer that does not fit the state of its sentence; `version` is the one that would."""
+
+    def __init__(self, why: str, version: int) -> None:
+        super().__init__(why, version)
+        self.why, self.version = why, version
+
+    def __str__(self) -> str:
+        return self.why
 
 
 class ModelError(SeqMixError):

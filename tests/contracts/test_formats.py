@@ -47,6 +47,7 @@ SAMPLES = {
     "doccano": Sample("a.jsonl", {"": '{"text": "a", "label": [[0, 1]]}\n'}, 1),
     "prodigy": Sample("a.jsonl", {"": '{"text": "a", "answer": "accept", "spans": [{"start": 0}]}\n'}, 1),
     "labelstudio": Sample("a.json", {"": '[\n{"data": {"text": "a"}},\n{"data": 1}\n]'}, 3),
+    "argilla": Sample("a.jsonl", {"": '{"fields": {"text": "a"}, "responses": {"q": [{"value": [{"start": 0}]}]}}\n'}, 1),
     "docbin": Sample("a.spacy", {"": b"no block"}),
     "hf": Sample("folder", {"state.json": "{}", "dataset_info.json": "{}"}),
     "brat": Sample("folder", {"a.txt": "Lena left\n", "a.ann": "R1\tx\nT1\tPER 0\n"}, 2),
@@ -348,7 +349,7 @@ def test_a_missing_extra_says_what_to_install(name: str, module: str, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-TEXT_FORMATS = ["conll", "conllu", "jsonl-tokens", "jsonl-spans", "doccano", "prodigy", "labelstudio"]
+TEXT_FORMATS = ["conll", "conllu", "jsonl-tokens", "jsonl-spans", "doccano", "prodigy", "labelstudio", "argilla"]
 tokens = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6).filter(lambda token: token.strip(" "))
 rows = st.sampled_from(["O", "B-PER", "I-PER", "B-É"])
 labeled = st.lists(st.tuples(tokens, rows), min_size=1, max_size=6)

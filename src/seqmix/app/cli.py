@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from seqmix import __version__
-from seqmix.app import adapting, augmenting, corpora, simulating, sweeping, tagging
+from seqmix.app import adapting, annotating, augmenting, corpora, projects, serving, simulating, sweeping, tagging
 from seqmix.app.console import emit, err, say
 from seqmix.errors import SeqMixError
 
@@ -28,11 +28,15 @@ def main(
 
 
 for command in (
+    projects.init,
     tagging.train,
     tagging.predict,
     tagging.evaluate,
     adapting.adapt,
+    annotating.annotate,
     augmenting.augment,
+    serving.serve,
+    projects.export,
     simulating.simulate,
     simulating.status,
     simulating.report,
@@ -41,6 +45,7 @@ for command in (
     corpora.info,
 ):
     app.command()(command)
+app.add_typer(projects.project, name="project")
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -26,6 +26,7 @@ from seqmix.starter.loader import base_encoder
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
 from seqmix.tagger.network import HEADS, Network, autocast, padded
 from seqmix.tagger.pieces import Window, WordPieces, by_length, pack
+from seqmix.tagger.processes import ALONE, Processes
 from seqmix.tagger.threads import side_by_side
 from seqmix.tagger.training import Progress, Settings, seeded, train
 
@@ -67,8 +68,12 @@ class Tagger:
         tag_set: TagSet | None = None,
         warm: bool = False,
         progress: Progress | None = None,
+        processes: Processes = ALONE,
     ) -> Tagger:
-        """Train on labeled sentences, from the pretrained weights or (`warm`) from where the last fit ended."""
+        """Train on labeled sentences, from the pretrained weights or (`warm`) from where the last fit ended.
+
+        `processes` that train one tagger together call this with the same sentences and the same rng: see `seqmix.tagger.processes`.
+        """
         labeled = [sentence for sentence in sentences if sentence.labeled and len(sentence)]
         if not labeled:
             raise DataError("there is no labeled sentence to train on")
@@ -78,7 +83,7 @@ class Tagger:
         windows = pieces.encode(sentence.tokens for sentence in labeled)
         rows = [known.rows(sentence) for sentence in labeled]
         try:
-            train(network, windows, rows, self.settings, self.learning_rate, rng, progress)
+            train(network, windows, rows, self.settings, self.learning_rate, rng, progress, processes)
         finally:
             network.eval()  # also when it was broken off: a tagger never predicts with dropout
         return self

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import torch
@@ -15,6 +17,7 @@ from seqmix.errors import ConfigError, ModelError
 from seqmix.tagger.graphs import Job, replay
 from seqmix.tagger.network import Mixup, Network, autocast
 from seqmix.tagger.pieces import Window, pack
+from seqmix.tagger.processes import ALONE, Processes
 
 _CHAIN_SCALE = 100.0  # the CRF's learning rate over the encoder's: 3e-4 would move a transition by 0.02 in 70 steps
 Progress = Callable[[int, int, float], None]  # steps done, steps in all, loss so far
@@ -64,8 +67,14 @@ def train(
     lr: float,
     rng: np.random.Generator,
     progress: Progress | None = None,
+    processes: Processes = ALONE,
 ) -> None:
-    """Train in place on sentences given as windows with their tag rows [n_words, n_tags]."""
+    """Train in place on sentences given as windows with their tag rows [n_words, n_tags]; with `processes`, all of them call this alike."""
+    if settings.mixup and processes.count > 1:
+        raise ConfigError(
+            f"mixup is {settings.mixup} and there are {processes.count} processes; it pairs the sentences of a batch, "
+            "of which each process has a part: train in one process, or without mixup"
+        )
     total = settings.total_steps(len(windows))
     warm = max(1, round(settings.warmup * total))
     seed = int(rng.integers(2**62))
@@ -74,9 +83,11 @@ def train(
         Job(rate, chosen, _mixup([len(rows[i]) for i in chosen], settings.mixup, rng) if settings.mixup else None)
         for rate, chosen in zip(rates, _batches(len(windows), settings.batch_size, total, rng), strict=True)
     )
-    with seeded(seed):
+    if processes.count > 1:
+        processes.check_same(_fingerprint(windows, rows, seed))
+    with seeded(seed + processes.index):  # each process drops out its own
         done = 0
-        for steps, loss in _work(network, settings)(network, windows, rows, jobs, settings, lr, seed):
+        for steps, loss in _work(network, settings, processes)(network, windows, rows, jobs, settings, lr, seed):
             done += steps
             if not np.isfinite(loss):
                 raise ModelError(f"the loss became {loss} at step {done} of {total}; lower the learning rate (now {lr:g})")
@@ -84,8 +95,23 @@ def train(
                 progress(done, total, loss)
 
 
-def _work(network: Network, settings: Settings) -> Callable[..., Iterator[tuple[int, float]]]:
-    """How the steps are done: on a GPU replayed, unless the encoder cannot read packed rows or mixup would have to cross a CRF's boxes."""
+def _fingerprint(windows: Sequence[Sequence[Window]], rows: Sequence[np.ndarray[Any, Any]], seed: int) -> int:
+    """A number that tells data and seeds apart."""
+    number = crc32(str((seed, len(windows))).encode())
+    for own, target in zip(windows, rows, strict=True):
+        for window in own:
+            number = crc32(window.ids.tobytes(), number)
+        number = crc32(target.tobytes(), number)
+    return number
+
+
+def _work(network: Network, settings: Settings, processes: Processes) -> Callable[..., Iterator[tuple[int, float]]]:
+    """How the steps are done: on a GPU replayed, unless the encoder cannot read packed rows or mixup would have to cross a CRF's boxes.
+
+    Several processes meet in every step, which a replayed one does not stop for.
+    """
+    if processes.count > 1:
+        return partial(_one_by_one, processes=processes)
     on_gpu = next(network.parameters()).device.type == "cuda"
     return _replayed if on_gpu and network.packs and not (settings.mixup and network.chain is not None) else _one_by_one
 
@@ -98,6 +124,7 @@ def _one_by_one(
     settings: Settings,
     lr: float,
     seed: int,
+    processes: Processes = ALONE,
 ) -> Iterator[tuple[int, float]]:
     """Step after step, each batch in its own shape; steps done and their mean loss."""
     device = next(network.parameters()).device
@@ -108,22 +135,24 @@ def _one_by_one(
         for job in jobs:
             for group in optimizer.param_groups:
                 group["lr"] = job.rate * group["scale"]
-            batch = pack([windows[i] for i in job.chosen], network.packs, network.first_position)
+            own, weight = processes.share(job.chosen, rows)
+            batch = pack([windows[i] for i in own], network.packs, network.first_position)
             batch.ids.copy_(remap[batch.ids])
             batch = batch.to(device)
-            target = torch.from_numpy(np.concatenate([rows[i] for i in job.chosen])).to(device, non_blocking=True)
+            target = torch.from_numpy(np.concatenate([rows[i] for i in own])).to(device, non_blocking=True)
             mixup = Mixup(*(torch.from_numpy(values).to(device) for values in job.mixup)) if job.mixup is not None else None
             if mixup is not None:
                 target = mixup.rows(target)
             with autocast(device):
                 scores = network(batch, mixup)
-            loss = network.loss(scores, target, batch.lengths)
+            loss = network.loss(scores, target, batch.lengths) * weight
             loss.backward()
+            loss = processes.add_up(network.parameters(), loss.detach())
             nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
             step_done(job.rate)
-            losses.append(loss.detach())
+            losses.append(loss)
             if device.type == "cpu" or len(losses) == 50:  # on a GPU, looking at the loss would stall it
                 yield len(losses), torch.stack(losses).mean().item()
                 losses.clear()

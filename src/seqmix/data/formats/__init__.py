@@ -15,7 +15,21 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from seqmix.data.formats import ace05, brat, conll, conllu, docbin, doccano, hf, jsonl_spans, jsonl_tokens, labelstudio, prodigy, text
+from seqmix.data.formats import (
+    ace05,
+    argilla,
+    brat,
+    conll,
+    conllu,
+    docbin,
+    doccano,
+    hf,
+    jsonl_spans,
+    jsonl_tokens,
+    labelstudio,
+    prodigy,
+    text,
+)
 from seqmix.data.formats.base import Format, Options
 from seqmix.data.formats.records import json_array, json_lines
 from seqmix.data.scheme import convert, prefixed, repair
@@ -24,7 +38,7 @@ from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import DataError, TagError
 
 # subtle: the order is the order of guessing. A record may fit several formats, and the first that takes it wins.
-_MODULES = (conll, conllu, labelstudio, prodigy, doccano, jsonl_spans, jsonl_tokens, docbin, hf, ace05, brat, text)
+_MODULES = (conll, conllu, labelstudio, argilla, prodigy, doccano, jsonl_spans, jsonl_tokens, docbin, hf, ace05, brat, text)
 FORMATS: Mapping[str, Format] = {module.FORMAT.name: module.FORMAT for module in _MODULES}
 
 _BIO = {"E-": "I-", "L-": "I-", "S-": "B-", "U-": "B-"}

@@ -1,0 +1,78 @@
+"""From a folder of text to a tagger, with the Python interface alone.
+
+    python examples/01_folder_of_text_to_tagger.py
+
+A folder of .txt files is the pool. Sixteen sentences are drawn at random and labeled, then two batches follow that the tagger asks
+for itself: those in which it expects the most mistakes. SeqMix mixes new sentences out of each batch. In place of a person, `ask` looks
+the names up in the sample corpus that the text is made of; put your own in its place, or use the page: `seqmix init`, `seqmix annotate`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import seqmix
+from seqmix.data.text import CharSpan, tags_from_text
+from seqmix.query.uncertainty import Uncertainty, least_confidence_sum
+
+BATCH, ROUNDS = 16, 2
+GOLD = {" ".join(sentence.tokens): sentence for sentence in seqmix.sample("gazette:train")}
+
+
+def ask(sentence: seqmix.Sentence) -> seqmix.Sentence:
+    """Label one sentence, as a person would. Here the person knows the sample corpus by heart."""
+    text, offsets = sentence.located()
+    gold = GOLD[text]
+    _, known = gold.located()
+    names = [CharSpan(known[span.start][0], known[span.end - 1][1], span.type) for span in seqmix.spans(gold.tags)]
+    return sentence.with_tags(tags_from_text(offsets, names, "expand", Counter(), text))
+
+
+def learn(folder: Path, out: Path) -> seqmix.Tagger:
+    """Read the text, ask, teach, save the tagger and the labels."""
+    sentences = [sentence for file in sorted(folder.glob("*.txt")) for sentence in seqmix.read(file)]
+    first = np.random.default_rng(0).permutation(len(sentences))[:BATCH]
+    settings = seqmix.Settings(epochs=12, batch_size=8)
+    recipe = seqmix.Recipe(
+        fit=lambda labeled, steps, rng, last: seqmix.Tagger(settings=settings).fit(labeled, rng),
+        policy=Uncertainty(least_confidence_sum),  # where it expects the most mistakes
+        augmenter=lambda round: seqmix.SeqMix(window=3),
+        rate=lambda round: 0.2,
+    )
+    learner = seqmix.ActiveLearner(recipe, seqmix.Pool.of(sentences, [ask(sentences[i]) for i in first]))
+    report(learner)
+    for _ in range(ROUNDS):
+        ids = learner.query(BATCH)
+        learner.teach(ids, [ask(learner.pool.unlabeled[id]) for id in ids])
+        report(learner)
+    learner.tagger.save(out / "tagger")
+    seqmix.write(learner.pool.labeled.values(), out / "labels.conll")
+    return seqmix.Tagger.load(out / "tagger")
+
+
+def report(learner: seqmix.ActiveLearner) -> None:
+    """How good the tagger is on sentences it has never seen."""
+    unseen = seqmix.sample("gazette:dev")
+    found = learner.tagger.predict(sentence.unlabeled() for sentence in unseen)
+    f1 = seqmix.score([sentence.tags for sentence in unseen], [sentence.tags for sentence in found]).f1
+    print(f"{len(learner.pool.labeled)} labeled, {len(learner.generated)} generated: F1 {f1:.2f}")
+
+
+def main() -> None:
+    """Make a folder of text, learn from it, tag a sentence."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place, "text")
+        folder.mkdir()
+        (folder / "news.txt").write_text("\n".join([text for text in GOLD if len(text) < 110][:250]), encoding="utf-8")
+        tagger = learn(folder, Path(place))
+    new = seqmix.Sentence("new", ("Lena", "Okafor", "left", "Acme", "for", "the", "University", "of", "Oslo", "."))
+    for tagged in tagger.predict([new]):
+        print(" ".join(f"{token}/{tag}" for token, tag in zip(tagged.tokens, tagged.tags, strict=True)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""How a project learns: its settings as a config, the same that simulations take."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from seqmix.app.config import Config
+from seqmix.errors import ConfigError
+from seqmix.serve.project import Settings
+
+FILE = "training.toml"  # optional: [training], [query], [augment] and [tagger] as in a config, on top of project.toml
+
+
+def project_config(folder: Path, settings: Settings) -> Config:
+    """The config a project's settings mean. Windows are short: a project begins with few labels."""
+    values: dict[str, Any] = {
+        "seed": settings.seed,
+        "tagger": {"encoder": settings.encoder, "head": settings.head},
+        "query": {"policy": settings.policy, "without_entity": 0.1},
+        "augment": {"variant": settings.augment, "rate": settings.rate, "window": 3},
+    }
+    path = folder / FILE
+    try:
+        for name, section in (tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}).items():
+            values[name] = {**values.get(name, {}), **section} if isinstance(section, dict) else section
+        return Config.model_validate(values)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "config"
+        what = "there is no such key" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"{folder}: {place}: {what}; see project.toml and {FILE}") from error

@@ -1,0 +1,175 @@
+"""Argilla 2: what `dataset.records.to_json` writes (an array of records), or such records one a line.
+
+    {"id": …, "fields": {"text": …}, "responses": {"span_label": [{"value": [{"start": 0, "end": 4, "label": "PER"}], "user_id": …}]}}
+
+Of the responses to the span question the last that is not a draft or discarded counts; an empty one says that nothing in the text is a
+span. A suggestion is no label unless a person made it ("type": "human"). `to_json` leaves out the status of a response; the flattened
+records of `to_list(flatten=True)` and `to_datasets`, which have it, are read too. Argilla takes no response without the id of one of its
+users, so labels are written as suggestions of a person, which `dataset.records.from_json` imports for anyone to confirm. Where our
+tokenizer would cut a text otherwise, "tokens" keeps the cut as [start, end] pairs; Argilla passes over it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from seqmix.data.formats.base import Format, Options, at
+from seqmix.data.formats.charspans import char_span, from_spans, list_of, surface, to_spans
+from seqmix.data.formats.records import identify, json_array, json_lines, write_array, write_lines
+from seqmix.data.sentence import Offsets, Sentence
+from seqmix.data.text import CharSpan, align, checked_offsets, tokenize
+from seqmix.errors import DataError, TagError
+
+QUESTION = "span_label"  # the name in Argilla's own examples; any other is read
+_UNANSWERED = ("draft", "discarded")
+_RESPONSES, _SUGGESTION = ".responses", ".suggestion"
+
+
+def read(path: Path, options: Options) -> Iterator[Sentence]:
+    """One sentence a record; without an id it is `stem:line`."""
+    for line, record, text in _records(path):
+        with at(path, line, text):
+            yield _sentence(record, identify(record, path, line), options)
+
+
+def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
+    """An array of records; one a line where the name ends in .jsonl."""
+    records = (_record(sentence, options) for sentence in sentences)
+    if path.name.lower().endswith(".jsonl"):
+        write_lines(records, path)
+    else:
+        write_array(records, path)
+
+
+def _records(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
+    try:
+        with path.open("rb") as file:
+            start = file.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n")
+    except OSError as error:
+        raise DataError(f"cannot read: {error.strerror}", path) from error
+    return json_lines(path) if start[:1] == b"{" else json_array(path)
+
+
+def _sentence(record: dict[str, Any], id: str, options: Options) -> Sentence:
+    text = _text(record)
+    offsets = None if record.get("tokens") is None else checked_offsets(record["tokens"], text, '"tokens"')
+    found = _answer(record)
+    return from_spans(id, text, found and _counted(found, text, offsets or tokenize(text), options), options, offsets)
+
+
+def _text(record: dict[str, Any]) -> str:
+    """The field "text", or the only field that is a string; in a flattened record the fields stand beside everything else."""
+    fields = record.get("fields")
+    if not isinstance(fields, dict):
+        if "fields" in record or not isinstance(record.get("text"), str):
+            raise DataError('expected a record with "fields", one of them "text"')
+        return str(record["text"])
+    if isinstance(fields.get("text"), str):
+        return str(fields["text"])
+    strings = [value for value in fields.values() if isinstance(value, str)]
+    if len(strings) != 1:
+        raise DataError('expected "fields" to have "text", or a single field that is a string', text=str(list(fields)))
+    return strings[0]
+
+
+def _answer(record: dict[str, Any]) -> list[CharSpan] | None:
+    """The spans a person gave; None when nobody has answered."""
+    responses = [value for value, status in _responses(record) if status not in _UNANSWERED and _is_spans(value)]
+    given = [suggestion.get("value") for suggestion in _suggestions(record) if suggestion.get("type") == "human"]
+    answers = responses or [value for value in given if _is_spans(value)]
+    return [char_span(span.get("start"), span.get("end"), span.get("label")) for span in answers[-1]] if answers else None
+
+
+def _is_spans(value: Any) -> bool:
+    """Whether this answers a span question. Others are answered with text, numbers, or lists of labels and ranks."""
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        return False
+    if not all({"start", "end", "label"} & set(item) for item in value):
+        return False
+    if not all({"start", "end", "label"} <= set(item) for item in value):
+        raise DataError('expected a span to be an object with "start", "end" and "label"', text=str(value))
+    return True
+
+
+def _responses(record: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """Value and status of each response; status None where the file does not tell."""
+    nested = record.get("responses")
+    if nested is not None:
+        if not isinstance(nested, dict):
+            raise DataError('expected "responses" to be an object: a list of responses for each question', text=str(nested))
+        for question in nested:
+            for response in list_of(nested, question):
+                if not isinstance(response, dict):
+                    raise DataError('expected a response to be an object with a "value"', text=str(response))
+                yield response.get("value"), response.get("status")
+    for key, values in record.items():
+        if key.endswith(_RESPONSES) and values is not None:
+            n, status = len(list_of(record, key)), record.get(f"{key}.status")
+            status = [None] * n if status is None else status
+            if not isinstance(status, list) or len(status) != n:
+                raise DataError(f'expected "{key}.status" to be a list, one a response', text=str(status))
+            yield from zip(values, status, strict=True)
+
+
+def _suggestions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    nested = record.get("suggestions")
+    if nested is None:
+        return
+    if not isinstance(nested, dict) or not all(isinstance(value, dict) for value in nested.values()):
+        raise DataError('expected "suggestions" to be an object: one with a "value" for each question', text=str(nested))
+    yield from nested.values()
+
+
+def _counted(found: list[CharSpan], text: str, offsets: Offsets, options: Options) -> list[CharSpan]:
+    """The spans in characters. Argilla's page counts UTF-16 units (its issue 5729), its server and its users' scripts characters.
+
+    subtle: nothing in a record tells which, so spans are taken as UTF-16 only where one cuts a token as characters and none does as UTF-16.
+    """
+    if text.isascii() or _fits(found, offsets, text):
+        return found
+    places = {unit: number for number, unit in enumerate(accumulate((2 if ord(c) > 0xFFFF else 1 for c in text), initial=0))}
+    if not all(span.start in places and span.end in places for span in found):
+        return found
+    moved = [replace(span, start=places[span.start], end=places[span.end]) for span in found]
+    if not _fits(moved, offsets, text):
+        return found
+    options.counts["UTF-16 offsets"] += len(found)
+    return moved
+
+
+def _fits(found: list[CharSpan], offsets: Offsets, text: str) -> bool:
+    try:
+        return bool(align(offsets, found, "error", Counter(), text)) or not found
+    except TagError:
+        return False
+
+
+def _record(sentence: Sentence, options: Options) -> dict[str, Any]:
+    text, offsets = surface(sentence, options)
+    record: dict[str, Any] = {
+        "id": sentence.id,
+        "fields": {"text": text},
+        "metadata": {},
+        "suggestions": {},
+        "responses": {},
+        "vectors": {},
+    }
+    if sentence.labeled:
+        value = [{"start": s.start, "end": s.end, "label": s.type} for s in to_spans(sentence, offsets)]
+        record["suggestions"][QUESTION] = {"value": value, "score": None, "agent": "seqmix", "type": "human"}
+    if tokenize(text) != offsets:
+        record["tokens"] = [list(pair) for pair in offsets]
+    return record
+
+
+def _is_record(record: dict[str, Any]) -> bool:
+    nested = isinstance(record.get("fields"), dict) and ("responses" in record or "suggestions" in record)
+    return nested or any(key.endswith((_RESPONSES, _SUGGESTION)) for key in record)
+
+
+FORMAT = Format("argilla", read, write, record=_is_record, holds=frozenset({"tokens", "id", "text"}))

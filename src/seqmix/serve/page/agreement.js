@@ -1,0 +1,139 @@
+// Several people: how well they agree, where they do not, and who they are. For admins.
+
+import { get, post } from "./api.js";
+import { typed } from "./controls.js";
+import { $, announce, f1, fill, h, number } from "./dom.js";
+import { createEditor } from "./editor.js";
+import { directionOf, written } from "./glyphs.js";
+import { markAt } from "./marks.js";
+import { shell, stop } from "./shell.js";
+import { markFrame } from "./view.js";
+
+const project = await shell("agreement.html");
+
+async function start() {
+  try {
+    const [agreement, conflicts, people] = await Promise.all([get("api/agreement"), get("api/conflicts"), get("api/annotators")]);
+    drawAgreement(agreement);
+    drawConflicts(conflicts.conflicts ?? conflicts);
+    drawPeople(people.annotators ?? people);
+    $("invite").addEventListener("submit", invite);
+    $("add").disabled = false; // not sooner: without the line above the browser would send the form itself
+  } catch (error) {
+    stop(error);
+  }
+}
+
+function drawAgreement({ pairs, overall }) {
+  if (!pairs.length) {
+    return fill($("agreement"), h("p", {}, project.overlap_share > 0 ? "No sentence has two answers yet." : "No sentence is given to two people: the project's overlap share is 0."));
+  }
+  const cells = ({ n, f1: spans, kappa }) => [number(n), spans, kappa].map((value, at) => h("td", {}, at === 0 ? value : value === null || value === undefined ? "–" : f1(value)));
+  const rows = pairs.map((pair) => h("tr", {}, h("th", { scope: "row" }, `${pair.a} and ${pair.b}`), cells(pair)));
+  if (overall?.n !== undefined && pairs.length > 1) rows.push(h("tr", {}, h("th", { scope: "row" }, "All pairs"), cells(overall)));
+  fill($("agreement"), h("div", { class: "wide" }, h("table", {},
+    h("thead", {}, h("tr", {}, ["Pair", "Sentences", "Span F1", "Cohen’s κ"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, rows))));
+}
+
+// Conflicts: each answer as it was given, and a third one that can be edited and saved.
+
+function drawConflicts(conflicts) {
+  const host = $("conflicts");
+  if (!conflicts.length) return fill(host, h("p", {}, "There is none."));
+  fill(host, conflicts.slice(0, 20).map(conflictCard), conflicts.length > 20 && h("p", { class: "quiet-text" }, `${number(conflicts.length - 20)} more will follow.`));
+}
+
+function conflictCard(conflict, at) {
+  const [host, pager] = [h("div", { id: `conflict-${at}`, class: "sentence", role: "listbox", tabindex: "0", "aria-label": "Your decision", "aria-multiselectable": "true" }), h("div", { class: "pager", hidden: true })];
+  const editor = createEditor({ host, pager, tags: project.tags, direction: project.direction });
+  const status = h("span", { class: "quiet-text", role: "status" });
+  const take = (spans) => {
+    editor.open(conflict, { marks: spans.map((span) => ({ ...span, confidence: null })), sure: null });
+    editor.focus();
+  };
+  const save = h("button", { type: "button", class: "primary", onclick: () => adjudicate(conflict, editor, card, save, status) }, "Save this");
+  const tags = h("div", { class: "tags", role: "group", "aria-label": "Tags" },
+    project.tags.slice(0, 40).map((tag) => h("button", { type: "button", class: `tag c${tag.color}`, onclick: () => { editor.tag(tag.name); editor.focus(); } }, tag.name, tag.key && h("kbd", { "aria-hidden": "true" }, tag.key))),
+    h("button", { type: "button", onclick: () => { editor.clear(); editor.focus(); } }, "Clear ", h("kbd", { "aria-hidden": "true" }, "x")));
+  const card = h("article", { class: "card", "data-id": conflict.id },
+    h("div", { class: "versions" }, conflict.answers.map((answer) => version(conflict, answer, () => take(answer.spans)))),
+    h("h3", { class: "quiet-text" }, "Your decision"), host, pager, h("div", { class: "dock" }, tags, h("div", { class: "actions" }, save, status)));
+  host.addEventListener("keydown", (event) => keyed(event, editor, save));
+  editor.open(conflict, { marks: conflict.answers[0].spans.map((span) => ({ ...span, confidence: null })).sort((one, other) => one.start - other.start), sure: null });
+  return card;
+}
+
+function keyed(event, editor, save) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const pressed = typed(event);
+  const tag = project.tags.find(({ key }) => key === pressed.toLowerCase());
+  const actions = { x: editor.clear, X: editor.clearAll, z: editor.undo, Z: editor.redo, Enter: () => save.click() };
+  if (!editor.key(event)) {
+    if (actions[pressed]) actions[pressed]();
+    else if (tag) editor.tag(tag.name);
+    else return;
+  }
+  event.preventDefault();
+}
+
+/** One person's answer; marks that the others do not have are framed and named. */
+function version(conflict, { annotator, spans, sure }, take) {
+  const key = (span) => `${span.start} ${span.end} ${span.tag}`;
+  const shared = (span) => conflict.answers.every((other) => other.spans.some((own) => key(own) === key(span)));
+  const marks = spans.map((span) => ({ ...span, confidence: null })).sort((one, other) => one.start - other.start);
+  const nodes = [];
+  const end = Math.min(conflict.tokens.length, 400);
+  for (let at = 0; at < end; ) {
+    const mark = markAt({ marks }, at);
+    const to = mark ? Math.min(mark.end, end) : at + 1;
+    const inside = [];
+    for (let i = at; i < to; i++) inside.push(i > at && space(conflict, i - 1) ? " " : "", ...written(conflict.tokens[i]));
+    const frame = mark && markFrame(mark, inside, (name) => project.tags.find((tag) => tag.name === name)?.color ?? 0);
+    if (mark && !shared(mark)) {
+      frame.classList.add("differs");
+      frame.append(h("span", { class: "unseen" }, ` (${mark.tag}, not agreed) `));
+    }
+    nodes.push(...(mark ? [frame] : inside), space(conflict, to - 1) ? " " : "");
+    at = to;
+  }
+  return h("section", { class: "version", "aria-label": `${annotator}’s answer` },
+    h("h4", {}, sure?.length ? `${annotator} (sure of a part only)` : annotator, h("button", { type: "button", class: "quiet", onclick: take, "aria-label": `Take ${annotator}’s answer` }, "Take this")),
+    h("p", { class: "text", dir: directionOf(conflict.tokens, project.direction) }, nodes, end < conflict.tokens.length && "…"));
+}
+
+const space = (conflict, at) => conflict.spaces?.[at] ?? true;
+
+async function adjudicate(conflict, editor, card, save, status) {
+  save.disabled = true;
+  fill(status, "Saving …");
+  try {
+    await post("api/adjudications", { id: conflict.id, spans: editor.answer().spans, version: conflict.version ?? 0 });
+    announce("Decision saved.");
+    card.replaceChildren(h("p", { class: "quiet-text" }, "Decided and saved: ", conflict.tokens.slice(0, 12).join(" ").slice(0, 120)));
+  } catch (error) {
+    if (error.kind === "login") return stop(error);
+    fill(status, `Not saved. ${error.message}`);
+    save.disabled = false;
+  }
+}
+
+// People.
+
+function drawPeople(people) {
+  fill($("people"), people.map((person) => h("li", {}, person.name, person.admin ? " (admin)" : "")));
+}
+
+async function invite(event) {
+  event.preventDefault();
+  try {
+    const { name, link } = await post("api/annotators", { name: $("name").value.trim() });
+    $("name").value = "";
+    fill($("invited"), `Send this link to ${name}; it is shown only once: `, h("code", {}, link));
+    drawPeople(((people) => people.annotators ?? people)(await get("api/annotators")));
+  } catch (error) {
+    if (error.kind === "login") return stop(error);
+    fill($("invited"), error.message);
+  }
+}
+
+if (project) await start();

@@ -1,0 +1,225 @@
+// The page people spend their hours on: one sentence after another. Nothing is called saved before the server has said so.
+
+import { get, post } from "./api.js";
+import { bind } from "./controls.js";
+import { $, announce, fill, h, many, percent, sentence } from "./dom.js";
+import { createEditor } from "./editor.js";
+import { readable, snippet } from "./glyphs.js";
+import { markdown } from "./markdown.js";
+import { same } from "./marks.js";
+import { drafts, stopwatch, visited } from "./memory.js";
+import { drawHistory, drawStatus } from "./panel.js";
+import { shell, stop } from "./shell.js";
+import { createTagbar } from "./tagbar.js";
+
+const EVERY = 4000; // milliseconds between two looks at the status
+const project = await shell("./");
+
+async function start() {
+  let current = null, busy = false, retry = null, generation = null, past = visited.all();
+  const clock = stopwatch();
+  const work = $("work"); // held, since `stop` takes it off the page
+  const tagbar = createTagbar(project.tags, use);
+  const editor = createEditor({
+    host: $("sentence"), pager: $("pager"), tags: project.tags, direction: project.direction, changed: edited, brush: () => tagbar.hand(),
+  });
+
+  function use(name, how) {
+    if (!current || busy) return;
+    if (how === "button" && !editor.live()) tagbar.take(name);
+    else editor.tag(name);
+    editor.focus();
+  }
+
+  function edited() {
+    if (!current) return;
+    if (editor.touched()) drafts.keep(current, editor.state());
+    const sure = editor.sureText();
+    $("part").hidden = !sure;
+    $("part").textContent = sure ? `Only this part will count: ${sure.map((text) => `“${text}”`).join(", ")}. The rest stays open.` : "";
+  }
+
+  // Showing a sentence.
+
+  async function next(note = "") {
+    await guarded("The next sentence did not come.", async () => show(await get("api/next"), note), () => next(note));
+  }
+
+  async function open(id, note = "") {
+    const fetched = async () => show({ ...(await get(`api/sentences/${encodeURIComponent(id)}`)), back: true }, note);
+    await guarded("That answer did not come.", fetched, () => open(id, note));
+  }
+
+  function show(sent, note) {
+    current = sent.sentence && { ...sent, ...sent.sentence };
+    work.hidden = !current;
+    $("finished").hidden = Boolean(current);
+    if (!current) {
+      $("why").textContent = sentence(sent.why ?? "every sentence has an answer");
+      announce($("why").textContent);
+      return say(note);
+    }
+    const draft = drafts.of(current);
+    editor.open(current, draft);
+    clock.start();
+    $("stream").textContent = about(current);
+    $("leave").hidden = !current.back;
+    drawHistory(past, current.id, open);
+    say(draft ? `${note} Your marks from before are back.`.trim() : note);
+    editor.focus();
+    announce(`${note} ${current.tokens.slice(0, 60).map(readable).join(" ")}. ${editor.summary()}.`);
+  }
+
+  function about({ stream, suggestion, generation, answer, back }) {
+    if (back) return answer ? "An earlier answer: correct it and save it again." : "Taken back: answer it anew.";
+    if (stream === "audit") return "Audit: drawn at random and shown without suggestions, so that the F1 estimate is honest.";
+    if (stream === "overlap") return "Second reading: a colleague has answered this one, too.";
+    if (!suggestion) return generation ? "No suggestion for this sentence." : "No suggestion yet: the model comes with the first answers.";
+    const sure = `The model is ${percent(suggestion.confidence ?? 0)} sure`;
+    return suggestion.spans.length ? `${sure} of this sentence. Dashed marks are its suggestions.` : `${sure} that there is nothing to mark here.`;
+  }
+
+  // Answering. `busy` holds back a second Enter until the first has come home.
+
+  async function guarded(what, attempt, again) {
+    if (busy) return;
+    busy = true;
+    work.setAttribute("aria-busy", "true");
+    let after = null;
+    try {
+      await attempt();
+      retry = null;
+      $("trouble").hidden = true;
+    } catch (error) {
+      if (error.kind === "login") return stop(error);
+      if (error.kind === "stale" && current) after = () => stale(error);
+      else trouble(what, error, again);
+    } finally {
+      busy = false;
+      work.removeAttribute("aria-busy");
+    }
+    if (after) await after();
+  }
+
+  function trouble(what, error, again) {
+    if (!error.kind) throw error; // a mistake of ours: into the console, not into a banner
+    retry = again;
+    fill($("trouble-text"), h("strong", {}, `${what} `), error.message, current ? " Your marks are kept on this page." : "");
+    $("trouble").hidden = false;
+    if (current) say("");
+  }
+
+  async function save() {
+    const [mine, given] = [current, editor.answer()];
+    let saved = false;
+    await guarded("Not saved.", async () => {
+      say("Saving …");
+      await post("api/annotations", { id: mine.id, version: mine.version, ...given, seconds: clock.seconds() });
+      saved = true;
+    }, save);
+    if (saved) await settled(mine, { kind: "label", ...given }, "Saved.");
+  }
+
+  async function skip() {
+    const mine = current;
+    let saved = false;
+    await guarded("Not skipped.", async () => {
+      await post("api/skip", { id: mine.id, version: mine.version, seconds: clock.seconds() });
+      saved = true;
+    }, skip);
+    if (saved) await settled(mine, { kind: "skip", spans: [], sure: null }, "Skipped.");
+  }
+
+  async function settled(mine, given, note) {
+    current = null; // what is still on the screen is no longer open
+    say(note);
+    drafts.drop(mine);
+    visited.add({ id: mine.id, text: snippet(mine), ...given });
+    past = visited.all();
+    drawHistory(past, null, open);
+    await next(note);
+    refresh();
+  }
+
+  /** Someone, perhaps we in another tab or a lost reply, was there first: show what the server has. */
+  async function stale(error) {
+    const [mine, given] = [current, editor.answer()];
+    try {
+      const fresh = await get(`api/sentences/${encodeURIComponent(mine.id)}`);
+      if (fresh.answer && same(fresh.answer, given)) return await settled(mine, { kind: "label", ...given }, "Saved: the server had it already.");
+      if (fresh.sentence.version !== mine.version) {
+        drafts.drop(mine);
+        return show({ ...fresh, back: true }, "This sentence was answered elsewhere meanwhile. Here is that answer; your marks were not saved.");
+      }
+    } catch (other) {
+      if (other.kind === "login") return stop(other);
+    }
+    drafts.drop(mine);
+    await next(error.message);
+  }
+
+  async function undo() {
+    if (current && editor.undo()) return;
+    let taken = null;
+    await guarded("Not taken back.", async () => (taken = await post("api/undo", {})), undo);
+    if (!taken) return;
+    if (!taken.id) return say("There is no answer to take back.");
+    const before = past.find((answer) => answer.id === taken.id);
+    visited.remove(taken.id);
+    past = visited.all();
+    if (before?.kind === "label") await reopened(taken.id, before);
+    else await open(taken.id, "Answer taken back.");
+    refresh();
+  }
+
+  /** The marks taken back are laid out again: an undo is mostly for one wrong mark. */
+  async function reopened(id, before) {
+    await open(id, "Answer taken back.");
+    if (current?.id !== id) return;
+    const marks = before.spans.map((span) => ({ ...span, confidence: null }));
+    editor.open(current, { marks, sure: before.sure?.length ? before.sure : null });
+  }
+
+  async function back() {
+    const at = past.findIndex((answer) => answer.id === current?.id);
+    const before = past[at + 1];
+    if (before) await open(before.id);
+    else say("There is no earlier answer in this visit.");
+  }
+
+  // What the server is doing meanwhile.
+
+  async function refresh() {
+    if (!work.isConnected) return;
+    try {
+      const status = await get("api/status");
+      if (!work.isConnected) return;
+      drawStatus(status, project);
+      const now = status.model?.generation ?? null;
+      if (generation !== null && now !== null && now > generation) say(`Model ${now} is ready: the sentences are in a new order.`, true);
+      generation = now ?? generation;
+    } catch (error) {
+      if (error.kind === "login") stop(error);
+      else if (!error.kind) throw error; // anything else passes: the next look is in a few seconds
+    }
+  }
+
+  function say(text, aloud = false) {
+    $("status").textContent = text;
+    if (aloud) announce(text);
+  }
+
+  bind({
+    Enter: () => (retry ? retry() : current && save()), s: () => current && skip(), z: undo, Z: () => editor.redo(), x: () => current && editor.clear(),
+    X: () => current && editor.clearAll(), p: () => current && editor.sure(), n: () => editor.jump(true), N: () => editor.jump(false), Backspace: back, leave: () => next(),
+  }, { editor, tagbar, use, editing: () => current && !busy, waiting: () => busy });
+  fill($("guidelines"), project.guidelines?.trim() ? markdown(project.guidelines) : h("p", { class: "quiet-text" }, "This project has none. Write them into guidelines.md in its folder."));
+  document.addEventListener("visibilitychange", () => !document.hidden && refresh());
+  setInterval(() => !document.hidden && refresh(), EVERY);
+
+  $("count").textContent = many(project.sentences, "sentence");
+  await next();
+  await refresh();
+}
+
+if (project) await start();

@@ -1,0 +1,57 @@
+// Keys and buttons of the annotation page, all leading to the same few actions.
+
+import { $, fill } from "./dom.js";
+import { helpKeys } from "./keys.js";
+
+const BUTTONS = { save: "Enter", skip: "s", undo: "z", clear: "x", sure: "p", leave: "leave", retry: "Enter" };
+
+/** `actions` by key; `editor` moves and `use` tags; nothing happens while `waiting` for the server. */
+export function bind(actions, { editor, tagbar, use, editing, waiting }) {
+  const help = () => $("help").showModal();
+  const all = { ...actions, "?": help, "/": () => tagbar.find() };
+
+  document.addEventListener("keydown", (event) => {
+    if (elsewhere(event) || event.isComposing) return;
+    if (undoKeys(event)) return event.preventDefault();
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape" && tagbar.hand()) return tagbar.take(tagbar.hand());
+    const key = typed(event);
+    const tag = tagbar.byKey(key.toLowerCase());
+    const act = all[key];
+    if (editing() && editor.key(event)) return event.preventDefault();
+    if (!act && !tag) return;
+    event.preventDefault();
+    if (waiting() || event.repeat) return; // a key held down answers one sentence, not ten
+    if (act) act();
+    else use(tag, "key");
+  });
+
+  function undoKeys(event) {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.key.toLowerCase() !== "z" || !editing()) return false;
+    return event.shiftKey ? editor.redo() : editor.undo();
+  }
+
+  for (const [id, name] of Object.entries(BUTTONS)) {
+    $(id).addEventListener("click", () => {
+      if (!waiting()) all[name]();
+      editor.focus();
+    });
+  }
+  $("open-help").addEventListener("click", help);
+  fill($("help-keys"), helpKeys());
+}
+
+/** The key as on a Latin keyboard: Hebrew or Cyrillic letters stand for the key they are on, and so does a digit that needs Shift in France. */
+export function typed({ key, code, shiftKey }) {
+  const place = key.length === 1 ? code.match(/^(?:Key|Digit)([A-Z1-9])$/)?.[1] : null;
+  if (!place) return key;
+  if (code.startsWith("Digit")) return shiftKey ? key : place;
+  return /[^\x20-\x7e]/.test(key) ? (shiftKey ? place : place.toLowerCase()) : key;
+}
+
+/** Someone is typing, reading the help, or pressing a button of their own choice. */
+function elsewhere(event) {
+  const at = document.activeElement;
+  if ($("help").open || at?.matches("input, textarea, select, summary")) return true;
+  return Boolean(at?.matches("button, a")) && (event.key === "Enter" || event.key === " ");
+}

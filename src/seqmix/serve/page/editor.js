@@ -1,0 +1,168 @@
+// Editing the marks of one sentence with keyboard, mouse or finger: the cursor, the selection, undo. It knows nothing of servers.
+
+import { announce, many } from "./dom.js";
+import { directionOf, readable } from "./glyphs.js";
+import * as marks from "./marks.js";
+import { sentenceView } from "./view.js";
+
+/** An editor on `host`. `changed()` is called after every change, `brush()` gives the tag that a drag applies at once, or null. */
+export function createEditor({ host, pager, tags, direction, changed = () => {}, brush = () => null }) {
+  const colors = (name) => tags.find((tag) => tag.name === name)?.color ?? 0;
+  const view = sentenceView(host, pager, colors, (at) => select(clamp(at), clamp(at)));
+  let sent = { tokens: [] }, state = marks.opened({}), past = [], future = [];
+  let cursor = 0, anchor = 0, live = false; // live: someone has pointed at it, so that a tag button means this selection
+
+  const clamp = (at) => Math.max(0, Math.min(sent.tokens.length - 1, at));
+  const range = () => ({ cursor, start: Math.min(cursor, anchor), end: Math.max(cursor, anchor) + 1, live });
+  const text = (start, end) => sent.tokens.slice(start, Math.min(end, start + 12)).map(readable).join(" ");
+
+  function open(given, draft = null) {
+    [sent, past, future, cursor, anchor, live] = [given, [], [], 0, 0, false];
+    state = draft ?? marks.opened(given);
+    view.open(given, directionOf(given.tokens, direction));
+    redraw();
+  }
+
+  function redraw() {
+    view.draw(state, range());
+    changed();
+  }
+
+  function change(next, said) {
+    past.push(state);
+    future = [];
+    state = next;
+    redraw();
+    if (said) announce(said);
+  }
+
+  function select(from, to, pointed = true) {
+    const before = Math.floor(cursor / view.step());
+    [anchor, cursor, live] = [from, to, pointed];
+    if (Math.floor(cursor / view.step()) !== before || !host.querySelector(`[data-at="${cursor}"]`)) view.draw(state, range());
+    else view.paint(range());
+    changed();
+  }
+
+  function tag(name) {
+    const { start, end } = range();
+    if (!sent.tokens.length) return;
+    const next = marks.tagged(state, start, end, name);
+    const mark = marks.markAt(next, start);
+    anchor = cursor = clamp(mark.end - 1);
+    live = false;
+    change(next, `${name}: ${text(mark.start, mark.end)}`);
+  }
+
+  function clear() {
+    const { start, end } = range();
+    const gone = marks.marksIn(state, start, end);
+    if (!gone.length) return announce("No mark here.");
+    change(marks.cleared(state, start, end), `Cleared ${gone.map((mark) => mark.tag).join(", ")}.`);
+  }
+
+  function clearAll() {
+    if (state.marks.length) change({ ...state, marks: [] }, "All marks cleared.");
+  }
+
+  function sure() {
+    const { start, end } = range();
+    const next = marks.sureOf(state, start, end);
+    change(next, next.sure ? `Sure of ${next.sure.map(([a, b]) => text(a, b)).join("; ")} only.` : "Sure of the whole sentence.");
+  }
+
+  function stepBack(one, other, said) {
+    if (!one.length) return false;
+    other.push(state);
+    state = one.pop();
+    redraw();
+    announce(said);
+    return true;
+  }
+
+  /** To the next or the one before of the marks. */
+  function jump(forward) {
+    const mark = forward ? state.marks.find((m) => m.start > cursor) : state.marks.findLast((m) => m.end <= cursor);
+    if (mark) select(mark.end - 1, mark.start);
+    else announce(forward ? "No further mark." : "No mark before.");
+    view.reveal(cursor);
+  }
+
+  /** Whether the key meant something here. */
+  function key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return false;
+    const rtl = host.dir === "rtl";
+    const moves = {
+      ArrowLeft: () => cursor + (rtl ? 1 : -1), ArrowRight: () => cursor + (rtl ? -1 : 1),
+      ArrowUp: () => view.vertical(cursor, false), ArrowDown: () => view.vertical(cursor, true),
+      Home: () => 0, End: () => sent.tokens.length - 1, PageUp: () => cursor - view.step(), PageDown: () => cursor + view.step(),
+    };
+    if (moves[event.key] && sent.tokens.length) {
+      const to = clamp(moves[event.key]());
+      select(event.shiftKey ? anchor : to, to);
+      view.reveal(to);
+    } else if (event.key === "Escape" && (live || anchor !== cursor)) select(cursor, cursor, false);
+    else return false;
+    return true;
+  }
+
+  // Mouse: drag over tokens, or click a mark to select it. Finger: tap the first and the last token, so that the page still scrolls.
+  let drag = null;
+  const under = (event) => document.elementFromPoint(event.clientX, event.clientY)?.closest?.("[data-at], [data-mark]");
+  const place = (node) => (node && host.contains(node) ? Number(node.dataset.at ?? node.dataset.mark) : null);
+
+  host.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    const at = place(event.target.closest("[data-at], [data-mark]"));
+    drag = { at, type: event.pointerType, moved: false, x: event.clientX, y: event.clientY };
+    if (at === null || event.pointerType === "touch") return;
+    host.setPointerCapture(event.pointerId);
+    select(event.shiftKey ? anchor : at, at);
+  });
+  host.addEventListener("mousedown", (event) => {
+    event.preventDefault(); // or the browser selects the text itself
+    host.focus({ preventScroll: true });
+  });
+  host.addEventListener("pointermove", (event) => {
+    if (!drag || drag.at === null || drag.type === "touch") return;
+    const at = place(under(event));
+    if (at === null || at === cursor) return;
+    drag.moved = true;
+    select(anchor, at);
+  });
+  host.addEventListener("pointercancel", () => (drag = null));
+  host.addEventListener("pointerup", (event) => {
+    const done = drag;
+    drag = null;
+    if (!done) return;
+    const mark = done.at === null ? null : marks.markAt(state, done.at);
+    const taken = under(event)?.closest("[data-mark]") && document.elementFromPoint(event.clientX, event.clientY)?.closest("[data-remove]");
+    if (taken && mark) return change(marks.cleared(state, mark.start, mark.end), `Cleared ${mark.tag}.`);
+    if (done.type === "touch") tapped(done, event, mark);
+    else if (done.at !== null && !event.shiftKey && !done.moved && mark && !brush()) select(mark.start, mark.end - 1);
+    if (done.at !== null && brush() && live) tag(brush());
+  });
+
+  function tapped(done, event, mark) {
+    if (Math.hypot(event.clientX - done.x, event.clientY - done.y) > 12) return;
+    if (done.at === null) return select(cursor, cursor, false);
+    if (mark) return select(mark.start, mark.end - 1);
+    if (live && !brush() && !marks.markAt(state, anchor)) return select(anchor, done.at); // the second tap: up to here
+    select(done.at, done.at);
+  }
+
+  return {
+    open, key, tag, clear, clearAll, sure, jump,
+    undo: () => stepBack(past, future, "Change taken back."),
+    redo: () => stepBack(future, past, "Change made again."),
+    focus: () => host.focus({ preventScroll: true }),
+    answer: () => marks.answer(state),
+    state: () => state,
+    touched: () => past.length > 0,
+    live: () => live,
+    empty: () => sent.tokens.length === 0,
+    selectionText: () => text(range().start, range().end),
+    sureText: () => state.sure?.map(([a, b]) => text(a, b)) ?? null,
+    summary: () => `${many(sent.tokens.length, "token")}, ${many(state.marks.length, "mark")}`,
+  };
+}

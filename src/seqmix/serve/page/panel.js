@@ -1,0 +1,60 @@
+// What stands beside the sentence: how far we are, what the model is doing, how good it is, and what was answered last.
+
+import { curve } from "./curve.js";
+import { $, f1, fill, h, many, number, sentence } from "./dom.js";
+
+/** Draw the status of the server. */
+export function drawStatus(status, project) {
+  const { answers, model, audit, forecast } = status;
+  const total = project.sentences || 1;
+  $("done").textContent = number(answers.labeled);
+  $("total").textContent = `of ${number(project.sentences)} labeled`;
+  $("bar").style.setProperty("--share", `${Math.min(100, (100 * answers.labeled) / total)}%`);
+  const rest = [project.annotators > 1 && `${number(answers.mine)} by you`, answers.audit > 0 && `${number(answers.audit)} for the audit`, answers.skipped > 0 && `${number(answers.skipped)} skipped`];
+  $("counts").textContent = rest.filter(Boolean).join(" · ");
+  drawModel(model, status.next_training_in);
+  fill($("estimate"), audit ? estimate(audit) : h("p", { class: "quiet-text" }, waiting(project)));
+  fill($("curve"), curve(status.curve ?? []) ?? []);
+  $("forecast").textContent = forecast ? `The next model should gain ${gain(forecast)}.` : "";
+}
+
+function drawModel(model, left) {
+  const line = $("model");
+  line.classList.toggle("training", Boolean(model?.training));
+  const trained = model?.trained_on ? `Model ${model.generation}, trained on ${many(model.trained_on, "answer")}${age(model.age_s)}.` : "No model yet.";
+  line.textContent = [trained, doing(model, left)].filter(Boolean).join(" ");
+}
+
+/** What the trainer is doing, or why it does nothing. */
+function doing(model, left) {
+  if (model?.training) return sentence(`${model.phase || "training"}…`);
+  if (model?.phase && model.phase !== "waiting") return sentence(`trainer: ${model.phase}`);
+  return left > 0 ? `The next after ${many(left, "more answer")}.` : "";
+}
+
+const age = (seconds) => (seconds === null || seconds === undefined ? "" : seconds < 90 ? ", just now" : `, ${seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`} ago`);
+const gain = ({ gain: expected, low, high }) => `${Math.abs(expected) < 0.005 ? "next to nothing" : `${signed(expected)} F1`} (${signed(low)} to ${signed(high)})`;
+const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+const waiting = (project) => (project.audit_share > 0 ? "No estimate yet. Audit sentences, drawn at random, will give one that can be trusted." : "This project has no audit sentences, so there is no honest estimate.");
+
+function estimate({ f1: value, low, high, n }) {
+  return [
+    h("p", { class: "figure" }, h("span", { class: "large" }, f1(value)), h("span", { class: "range" }, `${f1(low)} – ${f1(high)}`)),
+    h("p", { class: "quiet-text" }, `95% interval, from ${many(n, "audit sentence")}`),
+  ];
+}
+
+/** The last answers, newest first; a click goes back to one. */
+export function drawHistory(answers, current, open) {
+  $("history-empty").hidden = answers.length > 0;
+  fill($("history"), answers.slice(0, 12).map((answer) => h("li", {},
+    h("button", { type: "button", class: "past", "aria-current": answer.id === current ? "true" : null, onclick: () => open(answer.id) },
+      h("span", { class: "snippet", dir: "auto" }, answer.text), h("span", { class: "tagged" }, told(answer))))));
+}
+
+function told(answer) {
+  if (answer.kind === "skip") return "skipped";
+  const tags = answer.spans.map((span) => span.tag);
+  const shown = tags.slice(0, 5).join(" · ") + (tags.length > 5 ? ` · ${tags.length - 5} more` : "");
+  return (shown || "nothing marked") + (answer.sure?.length ? " (part)" : "");
+}

@@ -1,0 +1,144 @@
+// One sentence drawn as a listbox of tokens: a token is an option, a mark is a frame around its tokens with the tag's name at its end.
+// Only a window of the tokens is in the page, so that a sentence of a hundred thousand opens as fast as one of ten.
+
+import { fill, h, number, percent } from "./dom.js";
+import { isCut, readable, written } from "./glyphs.js";
+import { isSure, markAt } from "./marks.js";
+
+export const WINDOW = 400; // tokens drawn at a time
+const ALL = 5000; // up to here "show all" is offered
+const GLUED = 24; // letters of a token that its tag stays beside
+
+/** Draw tokens of `sent` into `host`; `colors` maps a tag to its color number. `state` and `selection` come with each call. */
+export function sentenceView(host, pager, colors, move) {
+  let sent = null, first = 0, size = WINDOW, options = [], painted = [];
+
+  function open(given, direction) {
+    [sent, first, size, options, painted] = [given, 0, WINDOW, [], []];
+    host.dir = direction;
+    host.dataset.id = given.id;
+    host.classList.toggle("long", given.tokens.length > 60);
+  }
+
+  const last = () => Math.min(first + size, sent.tokens.length);
+
+  /** Draw anew: the marks or the window have changed. */
+  function draw(state, selection) {
+    if (selection.cursor < first || selection.cursor >= last()) first = Math.floor(selection.cursor / size) * size;
+    const nodes = [];
+    options = [];
+    for (let at = first; at < last(); ) {
+      const mark = markAt(state, at);
+      const end = mark ? Math.min(mark.end, last()) : at + 1;
+      const inside = [];
+      for (let i = at; i < end; i++) {
+        if (i > at && spaceAfter(i - 1)) inside.push(" ");
+        inside.push(token(i, mark, state));
+      }
+      nodes.push(mark ? frame(mark, inside, isSure(state, mark.start)) : inside[0]);
+      if (spaceAfter(end - 1)) nodes.push(" ");
+      at = end;
+    }
+    fill(host, nodes);
+    painted = [];
+    paint(selection);
+    drawPager();
+  }
+
+  const spaceAfter = (at) => (sent.spaces ? (sent.spaces[at] ?? true) : true);
+
+  function token(at, mark, state) {
+    const text = sent.tokens[at];
+    const sure = isSure(state, at);
+    const node = h("span", {
+      id: `${host.id}-${at}`, class: `token${sure ? "" : " unsure"}${state.sure && sure ? " sure" : ""}`, role: "option", "data-at": at,
+      "aria-selected": "false", "aria-label": spoken(text, mark, at) + (sure ? "" : ", not sure"),
+      "aria-setsize": sent.tokens.length, "aria-posinset": at + 1, title: isCut(text) ? `${number(text.length)} characters` : null,
+    }, written(text));
+    options.push(node);
+    return node;
+  }
+
+  /** What has changed is only where the cursor is and what is selected. */
+  function paint({ cursor, start, end, live }) {
+    for (const node of painted) {
+      node.classList.remove("selected", "cursor");
+      node.setAttribute("aria-selected", "false");
+    }
+    painted = options.slice(Math.max(0, start - first), Math.max(0, end - first));
+    for (const node of painted) {
+      node.classList.toggle("selected", live);
+      node.setAttribute("aria-selected", String(live));
+    }
+    const at = options[cursor - first];
+    if (!at) return;
+    at.classList.add("cursor");
+    painted.push(at);
+    host.setAttribute("aria-activedescendant", at.id);
+  }
+
+  function drawPager() {
+    const n = sent.tokens.length;
+    const cut = sent.tokens.findIndex((token, at) => at >= first && at < last() && isCut(token));
+    pager.hidden = n <= size && cut < 0;
+    if (pager.hidden) return;
+    fill(
+      pager,
+      n > size && [
+        h("button", { type: "button", class: "quiet", disabled: first === 0, onclick: () => move(first - size) }, "← Earlier"),
+        h("span", {}, `Tokens ${number(first + 1)}–${number(last())} of ${number(n)}`),
+        h("button", { type: "button", class: "quiet", disabled: last() >= n, onclick: () => move(first + size) }, "Later →"),
+        n <= ALL && h("button", { type: "button", class: "quiet", onclick: () => { size = n; move(0); } }, "Show all"),
+      ],
+      cut >= 0 && h("details", { ontoggle: (event) => showWhole(event.target, sent.tokens[cut]) },
+        h("summary", {}, `Token ${number(cut + 1)} has ${number(sent.tokens[cut].length)} characters: show it whole`)),
+    );
+  }
+
+  /** The token `lines` lines further up or down, nearest to where the cursor stands. */
+  function vertical(cursor, down) {
+    const here = options[cursor - first]?.getBoundingClientRect();
+    if (!here) return cursor;
+    let best = cursor, row = null, nearest = Infinity;
+    for (let i = cursor - first + (down ? 1 : -1); i >= 0 && i < options.length; i += down ? 1 : -1) {
+      const box = options[i].getBoundingClientRect();
+      if (down ? box.top < here.bottom - 2 : box.bottom > here.top + 2) continue;
+      row ??= box.top;
+      if (Math.abs(box.top - row) > 4) break;
+      const away = Math.abs(box.left + box.right - here.left - here.right);
+      if (away < nearest) [best, nearest] = [first + i, away];
+    }
+    return best;
+  }
+
+  const reveal = (cursor) => options[cursor - first]?.scrollIntoView({ block: "nearest" });
+  const frame = (mark, inside, sure) => markFrame(mark, inside, colors, sure);
+  return { open, draw, paint, vertical, reveal, step: () => size };
+}
+
+/** The frame of a mark, its tag and how confident the model is of it; dashed while nobody has said yes. */
+export function markFrame(mark, inside, colors, sure = true) {
+  const suggested = mark.confidence !== null && mark.confidence !== undefined;
+  const chip = h("span", { class: "chip", "aria-hidden": "true", "data-mark": mark.start },
+    h("span", { class: "name" }, mark.tag),
+    suggested && h("span", { class: "confidence" }, percent(mark.confidence), h("span", { class: "bar", "--share": percent(mark.confidence) })),
+    h("span", { class: "remove", "data-remove": mark.start, title: "Remove" }, "×"));
+  const last = inside.at(-1);
+  const length = (last.textContent ?? last).length;
+  const glued = length > GLUED ? [last, chip] : h("span", { class: "glued", role: "presentation" }, last, chip); // no tag alone on the next line
+  return h("span", { class: `mark c${colors(mark.tag)}${suggested ? " suggested" : ""}${sure ? "" : " unsure"}`, role: "presentation" }, inside.slice(0, -1), glued);
+}
+
+function spoken(text, mark, at) {
+  const word = readable(text);
+  if (!mark) return word;
+  const part = mark.end - mark.start === 1 ? "" : at === mark.start ? " begins" : at === mark.end - 1 ? " ends" : " goes on";
+  const suggested = mark.confidence !== null ? `, suggested, ${Math.round(100 * mark.confidence)} percent` : "";
+  return `${word}, ${mark.tag}${part}${suggested}`;
+}
+
+function showWhole(details, text) {
+  if (!details.open || details.querySelector("textarea")) return;
+  details.append(h("textarea", { readonly: true, rows: 8, "aria-label": "The whole token" }));
+  details.querySelector("textarea").value = text;
+}

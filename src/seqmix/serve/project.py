@@ -1,0 +1,255 @@
+"""A project folder: what is to be labeled, with which tags, by which rules.
+
+project.toml    the settings below; written last, so a folder that has one is whole
+guidelines.md   what the page shows beside the text
+store.sqlite    everything else, unless `store` names a PostgreSQL database
+models/NNN/     the taggers trained on the way
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import make_url
+
+from seqmix.data.files import sync, write_text
+from seqmix.data.sentence import Sentence
+from seqmix.errors import ConfigError, DataError, SeqMixError, StoreError, TagError
+from seqmix.serve.queue import Rules
+from seqmix.serve.store import Store, create_store, open_store, sqlite_url
+from seqmix.serve.texts import Added
+
+FORMAT = 1
+SETTINGS, GUIDELINES, STORE, MODELS = "project.toml", "guidelines.md", "store.sqlite", "models"
+MOST_TAGS = 35  # the digits 1 to 9 and the letters: one key each
+_DIRECTIONS = ("auto", "ltr", "rtl")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What project.toml says."""
+
+    name: str
+    tags: tuple[str, ...]
+    store: str | None = None  # postgresql://…; None: the file in the folder
+    policy: str = "nte"  # how the next sentences are chosen
+    audit_share: float = 0.1  # of the answers, so many are of random sentences, for an honest F1
+    audit_train: bool = False  # whether the model may learn from these too; its F1 is then no longer honest
+    overlap_share: float = 0.0  # of the answered sentences, so many are given to a second annotator
+    batch: int = 10  # new answers between two trainings
+    direction: str = "auto"  # of the text: auto, ltr or rtl
+    encoder: str = "starter"
+    head: str = "linear"
+    augment: str = "sub"  # SeqMix's variant, or none
+    rate: float = 0.2  # generated sentences for each labeled one
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tags", tuple(self.tags))
+        check_tags(self.tags)
+        if not self.name.strip() or not self.name.isprintable():
+            raise ConfigError(f"the name of a project is one line of printable text; found {self.name!r}")
+        for key, low, high in (
+            ("audit_share", 0, 0.9),
+            ("overlap_share", 0, 1),
+            ("rate", 0, 10),
+            ("batch", 1, 100_000),
+            ("seed", 0, 2**63),
+        ):
+            if not low <= getattr(self, key) <= high:
+                raise ConfigError(f"{key} is {getattr(self, key)}; it must lie between {low} and {high}")
+        if self.direction not in _DIRECTIONS:
+            raise ConfigError(f"direction is {self.direction!r}; it must be one of {', '.join(_DIRECTIONS)}")
+
+    def toml(self) -> str:
+        """The settings as TOML; None is left out."""
+        lines = [f"format_version = {FORMAT}"]
+        lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in asdict(self).items() if value is not None]
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project, open."""
+
+    folder: Path
+    settings: Settings
+    store: Store
+
+    @property
+    def guidelines(self) -> str:
+        """The guidelines as they stand in the file now; empty without one."""
+        path = self.folder / GUIDELINES
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+    @property
+    def rules(self) -> Rules:
+        """What the queue goes by."""
+        return Rules(self.settings.audit_share, self.settings.overlap_share)
+
+    @property
+    def models(self) -> Path:
+        """Where taggers are kept."""
+        return self.folder / MODELS
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
+    def __enter__(self) -> Project:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclass(frozen=True)
+class Created:
+    """What a new project began with."""
+
+    text: Added
+    seed: Added
+    audit: int  # sentences set apart for the audit stream
+    pool: int  # sentences to label
+    labeled: int  # sentences that had labels
+
+
+def create_project(
+    folder: Path,
+    sentences: Iterable[Sentence],
+    settings: Settings,
+    guidelines: str | None = None,
+    seed_labels: Iterable[Sentence] = (),
+    keep_labels: bool = False,
+) -> Created:
+    """Make a project: all of it, or nothing. The sentences stream through; `keep_labels` makes those they carry part of the seed."""
+    folder = folder.absolute()
+    made: list[Created] = []
+
+    def fill(store: Store) -> None:
+        seed = store.add_sentences(seed_labels, seed=True, random_seed=settings.seed)
+        text = store.add_sentences(sentences, seed=keep_labels, random_seed=settings.seed)
+        audit = store.reserve_audit(settings.audit_share)
+        counts = store.counts()
+        if not counts.sentences:
+            raise DataError("there is nothing to label: the text has no sentence without labels that is not empty")
+        made.append(Created(text, seed, audit, counts.sentences, counts.seed))
+
+    with _building(folder, guidelines) as part:
+        create_store(settings.store or sqlite_url(part / STORE), settings.tags, fill).close()
+    write_text(folder / SETTINGS, settings.toml())
+    if settings.store is not None and make_url(settings.store).password:
+        (folder / SETTINGS).chmod(0o600)
+    return made[0]
+
+
+def open_project(folder: Path) -> Project:
+    """A project with its store; tags added to project.toml since are taken over."""
+    folder = folder.absolute()
+    settings = read_settings(folder)
+    file = folder / STORE
+    if settings.store is None and not file.exists():
+        raise StoreError(f"{folder} has no {STORE}: the project is not whole; restore it from a backup, or make a new one")
+    store = open_store(settings.store or sqlite_url(file))
+    gone = [tag for tag in store.tags if tag not in settings.tags]
+    if gone:
+        store.close()
+        raise ConfigError(f"{folder / SETTINGS}: the tag {gone[0]!r} is missing; tags can be added to a project, not taken away")
+    if store.tags != settings.tags:
+        store.set_tags(settings.tags)
+    return Project(folder, settings, store)
+
+
+def read_settings(folder: Path) -> Settings:
+    """The settings of a project, every key checked."""
+    path = folder / SETTINGS
+    if not path.is_file():
+        raise StoreError(f"{folder} is no project: it has no {SETTINGS}; seqmix init makes one")
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = given.pop("format_version", None)
+        if type(found) is not int or found > FORMAT:
+            raise ConfigError(f"format_version is {found}, this seqmix reads up to {FORMAT}; upgrade seqmix")
+        return _settings(given)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, SeqMixError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def change_settings(folder: Path, **changes: Any) -> Settings:
+    """Write some settings anew, once it is certain that they are good ones."""
+    before = read_settings(folder)
+    settings = replace(before, **changes)
+    mode = (folder / SETTINGS).stat().st_mode
+    write_text(folder / SETTINGS, settings.toml())
+    (folder / SETTINGS).chmod(mode & 0o777)
+    return settings
+
+
+def check_tags(tags: Sequence[str]) -> None:
+    """Refuse tags that cannot be told apart, typed or written to a file."""
+    if not tags:
+        raise TagError("a project needs at least one tag, such as --tags PER,ORG,LOC")
+    if len(tags) > MOST_TAGS:
+        raise TagError(f"a project has at most {MOST_TAGS} tags, one a key; found {len(tags)}")
+    for at, tag in enumerate(tags):
+        if not isinstance(tag, str) or not tag or not tag.isprintable() or any(c.isspace() for c in tag) or len(tag) > 64:
+            raise TagError("a tag is 1 to 64 printable characters without white space", text=str(tag))
+        if tag in ("O", "_"):
+            raise TagError("this tag means that nothing is there, and is always known; leave it out", text=tag)
+        if tag.startswith(("B-", "I-")):
+            raise TagError(f"name the types alone, without B- and I-: {tag[2:] or 'PER'}", text=tag)
+        if tag in tags[:at]:
+            raise TagError("a tag is named twice", text=tag)
+
+
+def _settings(given: dict[str, Any]) -> Settings:
+    known = {field.name: field for field in fields(Settings)}
+    for key, value in given.items():
+        if key not in known:
+            raise ConfigError(f"there is no setting {key!r}; there are {', '.join(known)}")
+        kinds = {"tags": list, "audit_train": bool, "batch": int, "seed": int}
+        kind = kinds.get(key, (int, float) if key in ("audit_share", "overlap_share", "rate") else str)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise ConfigError(f"{key} is {value!r}, which is not of its kind")
+    if missing := {"name", "tags"} - set(given):
+        raise ConfigError(f"{min(missing)} is missing")
+    return Settings(**given)
+
+
+@contextmanager
+def _building(folder: Path, guidelines: str | None) -> Iterator[Path]:
+    """A place inside the folder to build in; its files move up when the block ends well, and nothing is left when it does not."""
+    if (folder / SETTINGS).exists():
+        raise StoreError(f"{folder} is a project already; seqmix annotate opens it, or choose another folder")
+    for name in (STORE, MODELS, *((GUIDELINES,) if guidelines is not None else ())):
+        if (folder / name).exists() and not (name == GUIDELINES and (folder / name).read_text(errors="replace") == guidelines):
+            raise StoreError(f"{folder} holds a {name} that is no project's; move it or choose another folder")
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    part = folder / ".init.part"
+    try:
+        try:
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir(parents=True)
+        except OSError as error:
+            raise DataError(f"cannot write here: {error.strerror}", folder) from error
+        yield part
+        if guidelines is not None:
+            (part / GUIDELINES).write_text(guidelines, encoding="utf-8", newline="\n")
+        for file in sorted(part.iterdir()):
+            sync(file)
+            file.replace(folder / file.name)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        for path in new:
+            with suppress(OSError):  # something else stands in it by now
+                path.rmdir()
+        raise
+    shutil.rmtree(part, ignore_errors=True)
+    sync(folder)

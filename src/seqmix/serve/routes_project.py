@@ -1,0 +1,95 @@
+"""What stands around annotating: how far the project is, what was generated, the export."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Query, Response
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse
+
+from seqmix.data import formats
+from seqmix.serve.bodies import Count, Offset, Veto
+from seqmix.serve.records import Generated
+from seqmix.serve.replies import reply
+from seqmix.serve.site import Me, Site
+from seqmix.serve.status import status
+from seqmix.serve.store import Store
+
+_ENDINGS = {"conll": "conll", "labelstudio": "json"}  # of a file that is no .jsonl
+_FILES = ("conll", "jsonl-tokens", "jsonl-spans", "doccano", "prodigy", "labelstudio")
+
+
+def router(site: Site) -> APIRouter:
+    """The routes for one project."""
+    routes, store = APIRouter(prefix="/api"), site.store
+
+    @routes.get("/status")
+    def how_far(me: Me) -> Response:
+        """Answers, the model and what the trainer does, the honest F1, the curve, the forecast."""
+        return reply(status(site, me.id))
+
+    @routes.get("/generated")
+    def generated(me: Me, offset: Annotated[Offset, Query()] = 0, limit: Annotated[Count, Query()] = 50) -> Response:
+        """What SeqMix made of the labels, newest first, with its parents."""
+        found, total = store.generated(limit, offset)
+        return reply({"generated": _with_parents(store, found), "total": total})
+
+    @routes.post("/generated/{id}/veto")
+    def veto(id: str, body: Veto, me: Me) -> Response:
+        """Keep a generated sentence out of training for good, or take that back."""
+        store.veto(id, me.id, body.veto)
+        return reply({"id": id, "vetoed": body.veto})
+
+    @routes.get("/export", response_class=FileResponse, responses={200: {"content": {"application/octet-stream": {}}}})
+    def export(me: Me, format: Annotated[str, Query(max_length=40)] = "conll") -> Response:
+        """The labels so far as a file."""
+        if format not in _FILES:
+            raise HTTPException(422, f"this format cannot be downloaded; there are {', '.join(_FILES)}, and more with seqmix export")
+        ending = _ENDINGS.get(format, "jsonl")
+        folder = tempfile.TemporaryDirectory(prefix="seqmix-export-")
+        path = Path(folder.name) / f"labels.{ending}"
+        try:
+            formats.write(store.labeled(), path, format)
+        except BaseException:
+            folder.cleanup()
+            raise
+        name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in site.project.settings.name)[:60] or "labels"
+        return FileResponse(
+            path, media_type="application/octet-stream", filename=f"{name}.{ending}", background=BackgroundTask(folder.cleanup)
+        )
+
+    return routes
+
+
+def _with_parents(store: Store, found: list[Generated]) -> list[dict[str, Any]]:
+    ids = {id for one in found for id in one.record["lineage"]["parents"]}
+    known = {sentence.id: sentence for sentence in store.sentences(sorted(ids))}
+    shown_ones = []
+    for one in found:
+        lineage = one.record["lineage"]
+        parents = [
+            {"id": id, "tokens": known[id].tokens if id in known else [], "window": window}
+            for id, window in zip(lineage["parents"], lineage["windows"], strict=False)
+        ]
+        shown_ones.append(
+            {
+                "id": one.id,
+                "generation": one.generation,
+                "tokens": one.record["tokens"],
+                "tags": [_row(row) for row in one.record.get("ner_tags") or []],
+                "method": lineage["method"],
+                "window": lineage["windows"][lineage["into"]] if lineage["weight"] is not None else None,
+                "parents": parents,
+                "weight": lineage["weight"],
+                "score": lineage["score"],
+                "vetoed": one.vetoed,
+            }
+        )
+    return shown_ones
+
+
+def _row(row: Any) -> dict[str, float]:
+    return row if isinstance(row, dict) else {row: 1.0} if isinstance(row, str) else {}

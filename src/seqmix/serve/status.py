@@ -1,0 +1,54 @@
+"""How far a project is, as the page and `seqmix project status` show it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+from seqmix.serve.project import Settings
+from seqmix.serve.records import Counts, Generation
+from seqmix.serve.site import Site
+
+NOTE = "trainer"  # the name under which the trainer notes what it does
+ALIVE = 30.0  # seconds without a sign of life after which nobody trains
+WAITING = "waiting"
+
+
+def status(site: Site, annotator_id: int) -> dict[str, Any]:
+    """The answer to /api/status."""
+    store, settings = site.store, site.project.settings
+    counts, progress = store.counts(annotator_id), site.estimates.progress()
+    last = next(iter(store.generations(1)), None)
+    return {
+        "answers": {"labeled": counts.labeled, "skipped": counts.skipped, "audit": counts.audit, "mine": counts.mine, "left": counts.left},
+        "model": _model(last, store.noted(NOTE) or {}, site.trainer()),
+        "audit": None if progress.audit is None else asdict(progress.audit),
+        "forecast": None if progress.forecast is None else asdict(progress.forecast),
+        "curve": [asdict(point) for point in progress.curve],
+        "next_training_in": max(0, settings.batch - news(counts, settings, last)),
+    }
+
+
+def news(counts: Counts, settings: Settings, last: Generation | None) -> int:
+    """Sentences labeled since the last model that the next one may learn from."""
+    now = counts.seed + counts.active + (counts.audit if settings.audit_train else 0)
+    return now - (last.labeled if last is not None else 0)
+
+
+def _model(last: Generation | None, note: dict[str, Any], trouble: str | None) -> dict[str, Any] | None:
+    """The newest model and what the trainer does now; None before there is either."""
+    if last is None and not note and trouble is None:
+        return None
+    silent = time.time() - float(note.get("at", 0.0)) > ALIVE
+    phase = trouble or ("starting" if silent else str(note.get("phase", WAITING)))
+    return {
+        "generation": None if last is None else last.number,
+        "training": trouble is None and not silent and phase != WAITING and not note.get("failed"),
+        "phase": phase,
+        "trained_on": None if last is None else last.labeled,
+        "age_s": None if last is None else max(0.0, round(time.time() - last.at, 1)),
+        "folder": None if last is None else last.model,
+        "augmentation": None if last is None or last.dev is None else last.dev.get("augmentation"),
+        "pool": None if last is None or last.dev is None else last.dev.get("pool"),
+    }

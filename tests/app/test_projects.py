@@ -1,0 +1,354 @@
+"""Projects from the command line: raw text in, labels out, errors in one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason="sqlalchemy is not installed: pip install 'seqmix[serve]'")
+
+from seqmix.app.cli import run
+from seqmix.data import formats
+from seqmix.data.samples import sample
+from seqmix.data.sentence import Sentence
+from seqmix.serve.project import Project, open_project, read_settings
+from seqmix.serve.queue import Rules, next_sentence
+from seqmix.serve.records import Generation, Mark
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended: its exit code and what it said where."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Ended]
+
+
+@pytest.fixture
+def seqmix_command(capfd) -> Command:
+    def command(*arguments: object) -> Ended:
+        capfd.readouterr()
+        code = run([str(argument) for argument in arguments])
+        return Ended(code, *capfd.readouterr())
+
+    return command
+
+
+@pytest.fixture
+def notes(tmp_path) -> Path:
+    path = tmp_path / "notes.txt"
+    path.write_text("Lena left Oslo.\n\nAcme hired Bo in Rome.\nLena left Oslo.\nשלום 😀 東京\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def folder(seqmix_command, notes, tmp_path) -> Path:
+    assert seqmix_command("init", tmp_path / "p", "--text", notes, "--tags", "PER,LOC").code == 0
+    return tmp_path / "p"
+
+
+def stored(folder: Path) -> list[Sentence]:
+    with open_project(folder) as project:
+        return list(project.store.sentences())
+
+
+def label(project: Project, id: str, marks: list[Mark], sure=None, name: str = "anna") -> None:
+    if project.store.annotator(name) is None:
+        project.store.add_annotator(name)
+    who = project.store.annotator(name).id
+    project.store.save(id, who, "label", marks, sure, seconds=4.0, version=project.store.version(id, who))
+
+
+# init
+
+
+def test_init_makes_a_project_of_raw_text_and_says_what_to_do_next(seqmix_command, notes, tmp_path):
+    ended = seqmix_command("init", tmp_path / "p", "--text", notes, "--tags", "PER, ORG,LOC")
+
+    assert ended.code == 0
+    assert ended.out.startswith(f"{tmp_path}/p: 3 sentences to label, 1 of them set apart for an honest F1; 1 duplicate stored once\n")
+    assert f"seqmix annotate {tmp_path}/p" in ended.out
+    assert f"seqmix project annotators {tmp_path}/p --add NAME" in ended.out
+    assert [(s.id, s.text) for s in stored(tmp_path / "p")] == [
+        ("notes:1", "Lena left Oslo."),
+        ("notes:3", "Acme hired Bo in Rome."),
+        ("notes:5", "שלום 😀 東京"),
+    ]
+    assert read_settings(tmp_path / "p").tags == ("PER", "ORG", "LOC")
+
+
+def test_paragraphs_may_be_the_unit(seqmix_command, tmp_path):
+    (tmp_path / "notes.txt").write_text("One line\nanother\n\n\nand more\n")
+    assert seqmix_command("init", tmp_path / "p", "--text", tmp_path / "notes.txt", "--tags", "PER", "--unit", "paragraph").code == 0
+
+    assert [(s.id, s.text) for s in stored(tmp_path / "p")] == [("notes:1", "One line\nanother"), ("notes:5", "and more")]
+
+
+def test_a_folder_of_text_files_is_read_file_by_file(seqmix_command, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / "texts").mkdir(exist_ok=True)
+        (tmp_path / "texts" / f"{name}.txt").write_text(f"First of {name}\nSecond of {name}\n")
+    assert seqmix_command("init", tmp_path / "p", "--text", tmp_path / "texts", "--tags", "PER").code == 0
+
+    assert [(s.id, s.text) for s in stored(tmp_path / "p")] == [
+        (f"{name}:{i}", f"{word} of {name}") for name in "ab" for i, word in ((1, "First"), (2, "Second"))
+    ]
+
+
+def test_json_lines_with_text_are_read(seqmix_command, tmp_path):
+    lines = [{"id": 7, "text": "Lena left.", "author": "x"}, {"text": "a\0b <i>"}]
+    (tmp_path / "notes.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    assert seqmix_command("init", tmp_path / "p", "--text", tmp_path / "notes.jsonl", "--tags", "PER").code == 0
+
+    assert [(s.id, s.text) for s in stored(tmp_path / "p")] == [("7", "Lena left."), ("notes:2", "a\0b <i>")]
+
+
+@pytest.mark.parametrize(("suffix", "between"), [(".csv", ","), (".tsv", "\t")])
+def test_a_column_of_a_table_is_read(seqmix_command, tmp_path, suffix, between):
+    rows = [["id", "body"], ["1", '"Lena, who ""left"""'], ["2", ""], ["3", f'"two\nlines {"x" * 200_000}"']]
+    path = tmp_path / f"notes{suffix}"
+    path.write_text("\ufeff" + "\n".join(between.join(row) for row in rows) + "\n", encoding="utf-8")
+    assert seqmix_command("init", tmp_path / "p", "--text", path, "--column", "body", "--tags", "PER").code == 0
+
+    assert [(s.id, s.text[:20]) for s in stored(tmp_path / "p")] == [("notes:2", 'Lena, who "left"'), ("notes:5", "two\nlines xxxxxxxxxx")]
+
+
+def test_a_table_needs_a_column_that_is_there(seqmix_command, tmp_path):
+    (tmp_path / "notes.csv").write_text("id,body\n1,x\n")
+    for more, message in (
+        ((), "which column of"),
+        (("--column", "text"), "notes.csv:1: there is no column 'text'; there are 'id', 'body'"),
+    ):
+        ended = seqmix_command("init", tmp_path / "p", "--text", tmp_path / "notes.csv", "--tags", "PER", *more)
+        assert (ended.code, len(ended.err.splitlines())) == (2, 1)
+        assert message in ended.err
+    (tmp_path / "bad.csv").write_bytes(b"body\n\xff\xfe\n")
+    assert (
+        "expected UTF-8 text"
+        in seqmix_command("init", tmp_path / "p", "--text", tmp_path / "bad.csv", "--column", "body", "--tags", "A").err
+    )
+
+
+def test_labels_in_the_text_are_kept_or_dropped_as_told(seqmix_command, tmp_path):
+    given = ("--text", "gazette:dev", "--tags", "PER,ORG,LOC,MISC")
+    ended = seqmix_command("init", tmp_path / "p", *given)
+    assert ended.code == 2
+    assert "--labels keep takes them as seed, --labels drop asks for them anew" in ended.err
+
+    assert seqmix_command("init", tmp_path / "p", *given, "--labels", "drop").code == 0
+    with open_project(tmp_path / "p") as project:
+        assert (project.store.counts().seed, project.store.counts().sentences) == (0, len({s.tokens for s in sample("gazette:dev")}))
+    partly = tmp_path / "part.conll"
+    formats.write([s if i < 3 else s.unlabeled() for i, s in enumerate(sample("gazette:dev"))], partly)
+    ended = seqmix_command("init", tmp_path / "q", "--text", partly, "--tags", "PER,ORG,LOC,MISC", "--labels", "keep")
+    assert "3 sentences have labels already: the seed" in ended.out
+    with open_project(tmp_path / "q") as project:
+        assert [s.tags for s in project.store.labeled()] == [s.tags for s in sample("gazette:dev")[:3]]
+
+
+def test_seed_labels_come_from_a_file_of_their_own(seqmix_command, notes, tmp_path):
+    seed = tmp_path / "other" / "notes.conll"
+    formats.write([Sentence("x", ("Bo", "left"), ("B-PER", "O"))], seed)
+    assert seqmix_command("init", tmp_path / "p", "--text", notes, "--tags", "PER,LOC", "--seed-labels", seed).code == 0
+
+    with open_project(tmp_path / "p") as project:
+        assert [(s.id, s.tags) for s in project.store.labeled()] == [("seed:notes:1", ("B-PER", "O"))]
+
+
+def test_guidelines_and_settings_are_kept(seqmix_command, notes, tmp_path):
+    (tmp_path / "how.md").write_text("# Mark names\n")
+    given = (
+        "--guidelines",
+        tmp_path / "how.md",
+        "--policy",
+        "mnlp",
+        "--audit",
+        0.3,
+        "--overlap",
+        0.2,
+        "--direction",
+        "rtl",
+        "--name",
+        "My notes",
+    )
+    assert seqmix_command("init", tmp_path / "p", "--text", notes, "--tags", "PER", *given).code == 0
+
+    with open_project(tmp_path / "p") as project:
+        settings = project.settings
+        assert project.guidelines == "# Mark names\n"
+    assert (settings.name, settings.policy, settings.audit_share, settings.overlap_share) == ("My notes", "mnlp", 0.3, 0.2)
+    assert settings.direction == "rtl"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tags", "PER,PER"], "a tag is named twice; found 'PER'"),
+        (["--tags", "PER SON"], "without white space; found 'PER SON'"),
+        (["--tags", "PER,O"], "means that nothing is there"),
+        (["--tags", ",".join(f"T{i}" for i in range(36))], "at most 35 tags, one a key; found 36"),
+        (["--tags", ""], "printable characters"),
+        (["--tags", "PER", "--text", "nowhere.txt"], "nowhere.txt: there is no such file or folder"),
+        (["--tags", "PER", "--policy", "best"], "there is no policy 'best'; there are random, lc"),
+        (["--tags", "PER", "--policy", "lc"], "needs --head crf"),
+        (["--tags", "PER", "--audit", "2"], "audit_share is 2.0; it must lie between 0 and 0.9"),
+        (["--tags", "PER", "--labels", "some"], "--labels is 'some'; it must be keep or drop"),
+        (["--tags", "PER", "--unit", "page"], "--unit is 'page'; it must be one of line, paragraph"),
+        (["--tags", "PER", "--guidelines", "nowhere.md"], "nowhere.md: cannot read the guidelines"),
+        (["--tags", "PER", "--store", "mysql://localhost/x"], "found a URL of 'mysql'"),
+        (["--tags", "PER", "--seed-labels", "gazette:dev"], "has a label that is no span of this project's tags PER"),
+    ],
+)
+def test_what_makes_no_project_is_one_line_and_leaves_nothing(seqmix_command, notes, tmp_path, arguments, message):
+    ended = seqmix_command("init", tmp_path / "new" / "p", "--text", notes, *arguments)
+
+    assert ended.code == 2
+    assert message in ended.err
+    assert ended.err.startswith("error: ")
+    assert len(ended.err.splitlines()) == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_empty_text_and_an_existing_project_are_refused(seqmix_command, folder, notes, tmp_path):
+    (tmp_path / "empty.txt").write_text("\n \n")
+
+    assert "there is nothing to label" in seqmix_command("init", tmp_path / "q", "--text", tmp_path / "empty.txt", "--tags", "PER").err
+    assert "is a project already" in seqmix_command("init", folder, "--text", notes, "--tags", "PER").err
+
+
+# export
+
+
+def test_what_is_exported_is_what_was_labeled(seqmix_command, folder, tmp_path):
+    with open_project(folder) as project:
+        label(project, "notes:1", [Mark(0, 1, "PER"), Mark(2, 3, "LOC")])
+        label(project, "notes:3", [Mark(2, 3, "PER")])
+    ended = seqmix_command("export", folder, "--format", "conll", "--out", tmp_path / "out.conll")
+
+    assert ended.err == f"2 sentences written to {tmp_path}/out.conll\n"
+    assert (tmp_path / "out.conll").read_text() == (
+        "Lena\tB-PER\nleft\tO\nOslo\tB-LOC\n.\tO\n\nAcme\tO\nhired\tO\nBo\tB-PER\nin\tO\nRome\tO\n.\tO\n\n"
+    )
+
+
+def test_all_writes_the_unlabeled_too(seqmix_command, folder, tmp_path):
+    ended = seqmix_command("export", folder, "--out", tmp_path / "out.jsonl")
+    assert (ended.code, "nobody has labeled a sentence" in ended.err) == (2, True)
+    with open_project(folder) as project:
+        label(project, "notes:3", [Mark(2, 3, "PER")])
+    assert seqmix_command("export", folder, "--all", "--out", tmp_path / "out.jsonl").code == 0
+
+    found = list(formats.read(tmp_path / "out.jsonl"))
+    assert [(s.id, s.labeled) for s in found] == [("notes:1", False), ("notes:3", True), ("notes:5", False)]
+
+
+@pytest.mark.parametrize(
+    "format", [name for name, one in formats.FORMATS.items() if one.write is not None and name not in ("docbin", "hf", "conllu")]
+)
+def test_every_format_takes_an_export(seqmix_command, folder, tmp_path, format):
+    with open_project(folder) as project:
+        label(project, "notes:1", [Mark(0, 1, "PER"), Mark(2, 3, "LOC")])
+    out = tmp_path / "out"
+    ended = seqmix_command("export", folder, "--format", format, "--out", out)
+
+    assert ended.code == 0, ended.err
+    (found,) = formats.read(out, format)
+    assert found.tokens == ("Lena", "left", "Oslo", ".")
+    assert found.tags == ("B-PER", "O", "B-LOC", "O")
+
+
+def test_partial_labels_stay_partial_or_are_dropped_where_the_format_cannot_say_it(seqmix_command, folder, tmp_path):
+    with open_project(folder) as project:
+        label(project, "notes:1", [Mark(0, 1, "PER")], sure=[(0, 2)])
+        label(project, "notes:3", [])
+    assert seqmix_command("export", folder, "--out", tmp_path / "out.conll").code == 0
+    assert next(formats.read(tmp_path / "out.conll")).tags == ("B-PER", "O", None, None)
+
+    ended = seqmix_command("export", folder, "--format", "doccano", "--out", tmp_path / "out.jsonl")
+    assert ended.code == 2
+    assert "sentence 'notes:1' is labeled in part" in ended.err
+    assert "--partial drop" in ended.err
+    ended = seqmix_command("export", folder, "--format", "doccano", "--out", tmp_path / "out.jsonl", "--partial", "drop")
+    assert ended.err == f"1 sentences written to {tmp_path}/out.jsonl; 1 labeled in part left out\n"
+
+
+def test_export_refuses_in_one_line(seqmix_command, folder, tmp_path):
+    with open_project(folder) as project:
+        label(project, "notes:1", [])
+    for arguments, message in (
+        (("--format", "pdf", "--out", tmp_path / "x"), "there is no format 'pdf'"),
+        (("--format", "text", "--out", tmp_path / "x"), "can be read only"),
+        (("--out", tmp_path / "x.unknown"), "which format should it have"),
+        (("--out", tmp_path / "x.conll", "--partial", "some"), "--partial is 'some'"),
+    ):
+        ended = seqmix_command("export", folder, *arguments)
+        assert (ended.code, len(ended.err.splitlines())) == (2, 1)
+        assert message in ended.err
+    assert "is no project" in seqmix_command("export", tmp_path, "--out", tmp_path / "x.conll").err
+
+
+# project
+
+
+def test_status_says_how_far_how_good_and_how_agreed(seqmix_command, notes, tmp_path):
+    folder = tmp_path / "p"
+    given = ("--text", notes, "--tags", "PER,LOC", "--audit", 0.3, "--overlap", 1)
+    assert seqmix_command("init", folder, *given).code == 0
+    assert "model: none yet" in seqmix_command("project", "status", folder).out
+    with open_project(folder) as project:
+        store = project.store
+        audit = store.audit_sentences()[0].id
+        label(project, audit, [Mark(0, 1, "PER")])
+        store.publish(Generation(1, 5, audit=[{"id": audit, "marks": [[0, 1, "PER"]]}]))
+        store.add_annotator("bo", admin=True)
+        for who, marks in ((1, [Mark(0, 1, "PER")]), (2, [])):
+            sentence = next_sentence(store, who, Rules(0.0, 1.0))
+            store.save(sentence.sentence.id, who, "label", marks, seconds=2.0, version=sentence.version)
+
+    lines = seqmix_command("project", "status", folder).out.splitlines()
+    assert lines[0] == "p: 2 of 3 sentences labeled, 1 left (1 of the labeled random, 1 answered twice)"
+    assert "  anna: 2 labeled, 0 skipped, 3.0 s each" in lines
+    assert "  bo (admin): 1 labeled, 0 skipped, 2.0 s each" in lines
+    assert "model: generation 1, trained on 5 sentences" in lines
+    assert "F1: 100.0 (100.0 to 100.0, 95 %) on 1 random sentences" in lines
+    assert any(line.startswith("agreement: span F1 0.0, kappa") and line.endswith("on 1 sentences; 1 in dispute") for line in lines)
+    found = json.loads(seqmix_command("project", "status", folder, "--json").out)
+    assert found["sentences"]["left"] == 1
+    assert found["audit"]["n"] == 1
+
+
+def test_annotators_get_a_link_each_which_is_shown_once(seqmix_command, folder):
+    ended = seqmix_command("project", "annotators", folder, "--add", "Zoë", "--add", "bo", "--url", "http://host:1/")
+
+    links = dict(line.split("\t") for line in ended.out.splitlines())
+    assert set(links) == {"Zoë", "bo"}
+    token = links["bo"].removeprefix("http://host:1/login?token=")
+    with open_project(folder) as project:
+        assert project.store.annotator_by_token(token).name == "bo"
+    assert seqmix_command("project", "annotators", folder).out == "Zoë\t0 labeled\nbo\t0 labeled\n"
+
+    renewed = seqmix_command("project", "annotators", folder, "--renew", "bo").out.split("token=")[1].strip()
+    seqmix_command("project", "annotators", folder, "--revoke", "Zoë")
+    with open_project(folder) as project:
+        assert project.store.annotator_by_token(token) is None
+        assert project.store.annotator_by_token(renewed).name == "bo"
+        assert project.store.annotator_by_token(links["Zoë"].split("token=")[1]) is None
+    assert "there is no annotator 'cy'; there is Zoë, bo" in seqmix_command("project", "annotators", folder, "--renew", "cy").err
+    assert "an annotator of this name already" in seqmix_command("project", "annotators", folder, "--add", "bo").err
+
+
+def test_settings_can_be_changed(seqmix_command, folder):
+    assert seqmix_command("project", "set", folder, "--overlap", 0.5, "--policy", "mnlp", "--add-tag", "ORG").code == 0
+
+    settings = read_settings(folder)
+    assert (settings.overlap_share, settings.policy, settings.tags) == (0.5, "mnlp", ("PER", "LOC", "ORG"))
+    assert "overlap_share is 3.0" in seqmix_command("project", "set", folder, "--overlap", 3).err
+    assert "needs --head crf" in seqmix_command("project", "set", folder, "--policy", "lc").err

@@ -1,0 +1,300 @@
+"""Labeling on the page: keyboard, mouse and finger; what is called saved is saved."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from page_support import lines, press, ranked, shown, stored, until
+
+from seqmix.errors import StoreError
+
+Serve = Callable[..., Any]
+TEXTS = ("Lena Okafor left Oslo for Rome .", "Acme sold a mill in Ghana .", "Nobody came .", "Ada met Bo in Turin .")
+
+
+@pytest.fixture
+def names(serve: Serve) -> Any:
+    served = serve(lines(*TEXTS))
+    ranked(served)
+    return served
+
+
+def marks(page: Any) -> list[str]:
+    return page.eval_on_selector_all("#sentence .mark", "nodes => nodes.map(n => n.innerText.replace(/\\s+/g, ' ').trim())")
+
+
+def test_keys_alone_mark_move_clear_and_save(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    press(page, "Shift+ArrowRight", "1", "ArrowRight", "ArrowRight", "3", "End", "4", "x", "ArrowLeft", "3", "Enter")
+    shown(page, "s1")
+
+    assert page.inner_text("#status") == "Saved."
+    assert stored(names) == {"s0": ([(0, 2, "PER"), (3, 4, "LOC"), (5, 6, "LOC")], None)}
+
+
+def test_a_drag_selects_whole_tokens_and_a_tag_button_marks_them(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    first, last = page.locator("#sentence-0").bounding_box(), page.locator("#sentence-1").bounding_box()
+    page.mouse.move(first["x"] + first["width"] - 3, first["y"] + 8)  # in the middle of words: spans snap to tokens
+    page.mouse.down()
+    page.mouse.move(last["x"] + 4, last["y"] + 8, steps=4)
+    page.mouse.up()
+    page.get_by_role("button", name="PER").click()
+    assert marks(page) == ["Lena Okafor PER ×"]
+
+    page.locator("#sentence-1").click()  # a click on a mark means the mark
+    page.get_by_role("button", name="ORG").click()
+    assert marks(page) == ["Lena Okafor ORG ×"]
+    page.locator("[data-remove]").click()
+    assert marks(page) == []
+
+
+def test_a_tag_in_hand_marks_whatever_is_dragged_over(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    tag = page.get_by_role("button", name="LOC")
+    tag.click()
+    assert tag.get_attribute("aria-pressed") == "true"
+    page.locator("#sentence-3").click()
+    page.locator("#sentence-5").click()
+    assert marks(page) == ["Oslo LOC ×", "Rome LOC ×"]
+    press(page, "Escape")
+    assert tag.get_attribute("aria-pressed") == "false"
+
+
+def test_a_finger_taps_the_first_and_the_last_token(names: Any, visit: Any) -> None:
+    page = visit(names.link, width=390, height=844, has_touch=True)
+    shown(page, "s0")
+    page.locator("#sentence-0").tap()
+    page.locator("#sentence-1").tap()
+    page.get_by_role("button", name="PER").tap()
+    page.get_by_role("button", name="Save").tap()
+    shown(page, "s1")
+    assert stored(names)["s0"] == ([(0, 2, "PER")], None)
+
+
+def test_suggestions_are_dashed_with_their_confidence_until_someone_says_yes(serve: Serve, visit: Any) -> None:
+    served = serve(lines(*TEXTS))
+    right, wrong = {"start": 0, "end": 2, "tag": "PER", "confidence": 0.87}, {"start": 3, "end": 4, "tag": "ORG", "confidence": 0.41}
+    ranked(served, {"s0": [right, wrong]})
+    page = visit(served.link)
+    shown(page, "s0")
+
+    assert marks(page) == ["Lena Okafor PER 87% ×", "Oslo ORG 41% ×"]
+    assert page.locator(".mark.suggested").count() == 2
+    assert page.eval_on_selector(".mark.suggested", "n => getComputedStyle(n).borderBottomStyle") == "dashed"
+    assert "62% sure" in page.inner_text("#stream")
+    press(page, "n", "n", "3")  # the second mark is wrong
+    assert marks(page) == ["Lena Okafor PER 87% ×", "Oslo LOC ×"]
+    press(page, "Enter")
+    shown(page, "s1")
+    assert stored(served)["s0"] == ([(0, 2, "PER"), (3, 4, "LOC")], None)
+
+
+def test_only_sure_of_this_part_saves_that_part(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    press(page, "Shift+ArrowRight", "1", "Home", "Shift+ArrowRight", "Shift+ArrowRight", "p")
+    assert "“Lena Okafor left”" in page.inner_text("#part")
+    assert page.locator(".token.unsure").count() == 4
+    press(page, "Enter")
+    shown(page, "s1")
+
+    assert stored(names)["s0"] == ([(0, 2, "PER")], ((0, 3),))
+    tags = next(sentence for sentence in names.project.store.labeled() if sentence.id == "s0").tags
+    assert tags == ("B-PER", "I-PER", "O", None, None, None, None)
+
+
+def test_undo_goes_back_through_changes_and_then_to_the_last_answer(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    press(page, "1", "Enter")
+    shown(page, "s1")
+    press(page, "2", "z")
+    assert marks(page) == []
+    press(page, "z")
+    shown(page, "s0")
+    assert marks(page) == ["Lena PER ×"]  # laid out again
+    assert stored(names) == {}
+    press(page, "Shift+ArrowRight", "1", "Enter")
+    shown(page, "s1")
+    assert stored(names) == {"s0": ([(0, 2, "PER")], None)}
+
+
+def test_an_earlier_answer_can_be_corrected_and_the_open_sentence_waits(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    press(page, "2", "Enter")
+    shown(page, "s1")
+    press(page, "2")
+    page.get_by_role("button", name="Lena Okafor left Oslo").click()
+    shown(page, "s0")
+    assert marks(page) == ["Lena ORG ×"]
+    press(page, "1", "Enter")
+    shown(page, "s1")
+    assert marks(page) == ["Acme ORG ×"]  # begun before
+    assert stored(names) == {"s0": ([(0, 1, "PER")], None)}
+    press(page, "Backspace")
+    shown(page, "s0")
+    page.get_by_role("button", name="Leave it and go on").click()
+    shown(page, "s1")
+
+
+def test_a_skipped_sentence_comes_back_at_the_end_and_then_nothing_is_left(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    press(page, "s")
+    for id in ("s1", "s2", "s3", "s0"):
+        shown(page, id)
+        press(page, "Enter")
+    page.get_by_role("heading", name="Nothing left to ask").wait_for()
+    assert set(stored(names)) == {"s0", "s1", "s2", "s3"}
+
+
+def test_nothing_is_called_saved_before_the_server_has_said_so(names: Any, visit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    save, asked, done = names.project.store.save, [], threading.Event()
+
+    def slow(*args: Any, **more: Any) -> Any:
+        asked.append(args)
+        assert done.wait(30)
+        return save(*args, **more)
+
+    monkeypatch.setattr(names.project.store, "save", slow)
+    press(page, "1", "Enter", "Enter", "Enter")
+    until(lambda: asked)
+    page.wait_for_timeout(200)
+    assert len(asked) == 1
+    assert page.inner_text("#status") == "Saving …"
+    assert page.get_attribute("#sentence", "data-id") == "s0"
+    done.set()
+    shown(page, "s1")
+    assert page.inner_text("#status") == "Saved."
+
+
+def test_without_an_answer_from_the_server_the_marks_stay_and_can_be_sent_again(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    page.context.set_offline(True)
+    press(page, "1", "Enter")
+    page.get_by_role("alert").get_by_text("Not saved.").wait_for()
+    assert marks(page) == ["Lena PER ×"]
+    assert "Saved" not in page.inner_text("#status")
+    assert stored(names) == {}
+
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Try again").click()
+    shown(page, "s1")
+    assert stored(names) == {"s0": ([(0, 1, "PER")], None)}
+    assert not page.locator("#trouble").is_visible()
+
+
+def test_an_answer_that_was_saved_but_not_confirmed_is_sent_again_and_is_one(
+    names: Any, visit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    save = names.project.store.save
+
+    def lost(*args: Any, **more: Any) -> Any:
+        save(*args, **more)
+        raise StoreError("the line broke")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(names.project.store, "save", lost)
+        press(page, "1", "Enter")
+        page.get_by_role("alert").get_by_text("Not saved.").wait_for()
+    press(page, "Enter")
+    shown(page, "s1")
+    assert len([event for event in names.project.store.events() if event.sentence_id == "s0"]) == 1
+
+
+def test_an_answer_given_elsewhere_meanwhile_is_shown_and_not_overwritten(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    other = page.context.new_page()
+    other.goto(names.url)
+    shown(other, "s0")
+    press(other, "2", "Enter")
+    shown(other, "s1")
+
+    press(page, "1", "Enter")
+    page.locator("#status", has_text="answered elsewhere meanwhile").wait_for()
+    assert marks(page) == ["Lena ORG ×"]
+    assert stored(names) == {"s0": ([(0, 1, "ORG")], None)}
+
+
+def test_without_a_token_the_page_says_to_use_the_link_again(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    page.context.clear_cookies()
+    press(page, "Enter")
+    page.get_by_role("heading", name="Please use your link again").wait_for()
+
+
+def test_a_reload_keeps_the_sentence_and_its_marks(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    press(page, "1")
+    page.reload()
+    shown(page, "s0")
+    assert marks(page) == ["Lena PER ×"]
+    assert "back" in page.inner_text("#status")
+
+
+def test_one_sentence_is_open_at_a_time(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/api/next") else None)
+    press(page, "Enter")
+    shown(page, "s1")
+    page.wait_for_timeout(300)
+    assert len(asked) <= 1
+    assert names.project.store.counts().held == 1
+
+
+def test_a_new_model_is_announced_and_its_figures_stand_beside(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    page.get_by_text("Model 1, trained on 10 answers").wait_for()
+    ranked(names, number=2)
+    page.locator("#status", has_text="Model 2 is ready: the sentences are in a new order.").wait_for()
+    assert "trained on 20 answers" in page.inner_text("#model")
+
+
+def test_of_many_tags_one_is_found_by_its_name(serve: Serve, visit: Any) -> None:
+    served = serve(lines(*TEXTS), tags=tuple(f"Type{i}" for i in range(35)))
+    ranked(served)
+    page = visit(served.link)
+    shown(page, "s0")
+    press(page, "/", *"type34", "Enter")
+    assert marks(page) == ["Lena Type34 ×"]
+    press(page, "ArrowRight", "a")  # the tenth tag
+    assert marks(page) == ["Lena Type34 ×", "Okafor Type9 ×"]
+
+
+def test_the_help_lists_the_keys_and_closes(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    press(page, "?")
+    dialog = page.get_by_role("dialog", name="Keys")
+    assert "only sure of this part" in dialog.inner_text()
+    press(page, "x", "Escape")
+    assert not dialog.is_visible()
+    page.get_by_role("button", name="Help and keys").click()
+    dialog.get_by_role("button", name="Close").click()
+    assert not dialog.is_visible()
+
+
+def test_guidelines_stand_beside_the_sentence(serve: Serve, visit: Any) -> None:
+    served = serve(lines(*TEXTS), "# Who\n\n- **PER**: people, <b>not</b> titles\n")
+    page = visit(served.link)
+    page.get_by_role("heading", name="Who").wait_for()
+    assert page.inner_text("#guidelines li") == "PER: people, <b>not</b> titles"

@@ -1,0 +1,313 @@
+"""The figures a person decides by: F1 on random sentences with an interval, the curve, agreement, and what is in dispute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from people import TAGS, person, small_store
+
+from seqmix.data.scheme import tag
+from seqmix.data.scoring import score
+from seqmix.data.sentence import Sentence, Span
+from seqmix.data.text import from_text
+from seqmix.serve import estimates
+from seqmix.serve.estimates import Agreement, Estimates, Progress, agreement, conflicts, span_counts, with_interval
+from seqmix.serve.queue import Rules, next_sentence
+from seqmix.serve.records import Generation, Mark
+from seqmix.serve.store import Store, create_store, sqlite_url
+
+PER, LOC = Mark(0, 1, "PER"), Mark(3, 4, "LOC")
+
+
+# F1
+
+
+spans_of_ten = st.lists(st.tuples(st.integers(0, 9), st.sampled_from(TAGS)), max_size=6, unique_by=lambda s: s[0]).map(
+    lambda found: [Mark(at, at + 1, name) for at, name in sorted(found)]
+)
+
+
+@given(st.lists(st.tuples(spans_of_ten, spans_of_ten), min_size=1, max_size=8))
+def test_the_f1_is_conllevals(pairs):
+    counts = np.array([span_counts(gold, found) for gold, found in pairs], dtype=np.float64)
+    tags = [[tag([Span(*mark) for mark in marks], 10) for marks in side] for side in zip(*pairs, strict=True)]
+
+    assert with_interval(counts, draws=10).f1 == pytest.approx(score(tags[0], tags[1]).f1)
+
+
+def test_where_the_gold_speaks_of_a_part_only_spans_elsewhere_do_not_count():
+    found = [Mark(0, 1, "PER"), Mark(2, 4, "LOC"), Mark(5, 6, "PER")]
+
+    assert span_counts([Mark(0, 1, "PER")], found, ((0, 3),)) == (1, 1, 1)
+    assert span_counts([Mark(0, 1, "PER")], found) == (1, 3, 1)
+
+
+def test_the_interval_holds_the_figure_shrinks_with_more_sentences_and_is_the_same_every_time():
+    rng = np.random.default_rng(0)
+    right = rng.random(400) < 0.8
+    counts = np.stack([np.ones(400), np.ones(400), right], axis=1)
+    few, many = with_interval(counts[:50]), with_interval(counts)
+
+    assert few.low < few.f1 < few.high
+    assert many.high - many.low < few.high - few.low
+    assert with_interval(counts) == many
+    assert (many.n, few.n) == (400, 50)
+    half = 1.96 * np.sqrt(0.8 * 0.2 / 400)  # each sentence is one span found at its place: a share, whose interval is known
+    assert (many.high - many.low) / 2 == pytest.approx(half, rel=0.15)
+
+
+@pytest.mark.parametrize(("row", "f1"), [([0, 0, 0], 0.0), ([2, 2, 2], 1.0), ([2, 0, 0], 0.0)])
+def test_degenerate_counts_give_plain_figures(row, f1):
+    found = with_interval(np.array([row] * 5, dtype=np.float64))
+
+    assert (found.f1, found.low, found.high) == (f1, f1, f1)
+
+
+@dataclass(frozen=True)
+class Population:
+    """Sentences of which some are hard: there the model errs more, and is less sure."""
+
+    counts: np.ndarray  # [n, 3]
+    unsure: np.ndarray  # [n]
+
+
+def population(n: int = 400) -> Population:
+    rng = np.random.default_rng(7)
+    hard = rng.random(n)
+    gold = rng.poisson(2, n)
+    correct = rng.binomial(gold, 1 - 0.7 * hard)
+    found = correct + rng.poisson(0.8 * hard)
+    return Population(np.stack([gold, found, correct], axis=1).astype(np.float64), hard + rng.normal(0, 0.1, n))
+
+
+def test_the_audit_sample_is_unbiased_and_the_actively_chosen_sentences_are_not(tmp_path):
+    given = population()
+    true = with_interval(given.counts, draws=10).f1
+    found, covered = [], 0
+    for seed in range(60):
+        with create_store(sqlite_url(tmp_path / f"{seed}.sqlite"), TAGS) as store:
+            store.add_sentences((from_text(f"{n}", f"Number {n}") for n in range(400)), random_seed=seed)
+            store.reserve_audit(0.2)
+            sample = [int(s.id) for s in store.audit_sentences()]
+        estimate = with_interval(given.counts[sample], draws=300)
+        found.append(estimate.f1)
+        covered += estimate.low <= true <= estimate.high
+
+    error = np.std(found, ddof=1) / np.sqrt(len(found))
+    assert abs(np.mean(found) - true) < 3 * error + 0.002  # a ratio of sums leans by about 1 / n
+    assert 53 <= covered <= 60  # of 60; the sample is a fifth of everything, so it is a little surer than it says
+    active = with_interval(given.counts[np.argsort(-given.unsure)[:80]])
+    assert active.high < true - 0.1
+
+
+# progress
+
+
+def answered(url, answers: int = 20) -> Store:
+    """Forty sentences, of which some audit sentences are answered with PER on the first token."""
+    store = small_store(url, 40, ("anna", "bo"), audit=0.5)
+    for sentence in store.audit_sentences()[:answers]:
+        store.save(sentence.id, 1, "label", [PER])
+    return store
+
+
+def predictions(store: Store, right: int) -> list[dict]:
+    """A model that is right on the first few audit sentences and finds nothing in the others."""
+    return [{"id": s.id, "marks": [list(PER)] if i < right else []} for i, s in enumerate(store.audit_sentences())]
+
+
+def test_nothing_is_said_before_there_is_something_to_say(url):
+    with answered(url, 0) as store:
+        watch = Estimates(store, every=0)
+        assert watch.progress() == Progress()
+        store.publish(Generation(0, 0))
+        assert watch.progress() == Progress()
+        store.publish(Generation(1, 10, audit=predictions(store, 5)))
+        assert watch.progress() == Progress()
+
+
+def test_the_newest_model_is_scored_on_the_audit_answers(url):
+    with answered(url, 10) as store:
+        store.publish(Generation(0, 0))
+        store.publish(Generation(1, 10, audit=predictions(store, 4)))
+        found = Estimates(store, every=0).progress()
+
+    assert found.audit.f1 == pytest.approx(2 * 4 / (10 + 4))
+    assert found.audit.n == 10
+    assert found.audit.low < found.audit.f1 < found.audit.high
+    assert [(point.generation, point.labeled) for point in found.curve] == [(1, 10)]
+    assert found.forecast is None
+
+
+def test_the_curve_compares_all_models_on_the_same_answers_and_a_forecast_follows_it(url):
+    with answered(url, 20) as store:
+        for number, right in enumerate((4, 10, 14, 16)):
+            store.publish(Generation(number, 10 * (number + 1), audit=predictions(store, right)))
+        found = Estimates(store, every=0).progress()
+
+    assert [round(point.f1, 3) for point in found.curve] == [round(2 * r / (20 + r), 3) for r in (4, 10, 14, 16)]
+    assert found.curve[-1].f1 == found.audit.f1
+    assert found.forecast.gain > 0
+    assert found.forecast.low <= found.forecast.gain <= found.forecast.high
+
+
+def test_a_new_answer_a_correction_an_undo_and_a_new_model_change_the_figure(url):
+    with answered(url, 10) as store:
+        watch = Estimates(store, every=0)
+        store.publish(Generation(1, 10, audit=predictions(store, 20)))
+        first = watch.progress().audit
+        ids = [s.id for s in store.audit_sentences()]
+        event = store.save(ids[10], 1, "label", [LOC])
+        assert watch.progress().audit.f1 == pytest.approx(20 / 22)
+        store.save(ids[10], 1, "label", [PER], version=event.seq)
+        assert (watch.progress().audit.f1, watch.progress().audit.n) == (1.0, 11)
+        store.undo(1)
+        store.undo(1)
+        assert watch.progress().audit == first
+        store.publish(Generation(2, 20, audit=predictions(store, 0)))
+        assert watch.progress().audit.f1 == 0.0
+
+
+def test_active_answers_and_sentences_the_model_was_not_asked_about_leave_it_alone(url):
+    with answered(url, 10) as store:
+        store.publish(Generation(1, 10, audit=predictions(store, 4)[:6]))
+        watch = Estimates(store, every=0)
+        first = watch.progress().audit
+        next_active = next_sentence(store, 1, Rules(0.0))
+        store.save(next_active.sentence.id, 1, "label", [LOC], version=next_active.version)
+
+        assert watch.progress().audit == first
+        assert (first.n, first.f1) == (6, pytest.approx(2 * 4 / (6 + 4)))
+
+
+def test_an_adjudicated_answer_is_the_one_that_counts(url):
+    with answered(url, 1) as store:
+        store.publish(Generation(1, 10, audit=predictions(store, 1)))
+        id = store.audit_sentences()[0].id
+        assert Estimates(store, every=0).progress().audit.f1 == 1.0
+        store.save(id, 1, "adjudicate", [LOC], version=store.version(id))
+
+        assert Estimates(store, every=0).progress().audit.f1 == 0.0
+
+
+def test_figures_are_computed_once_in_a_while_only(url, monkeypatch):
+    with answered(url, 5) as store:
+        watch = Estimates(store, every=1000)
+        store.publish(Generation(1, 10, audit=predictions(store, 5)))
+        first = watch.progress()
+        store.undo(1)
+
+        assert watch.progress() is first
+        monkeypatch.setattr(estimates.time, "monotonic", lambda: 1e12)
+        assert watch.progress().audit.n == 4
+
+
+def test_a_long_curve_keeps_its_ends_and_forty_points(tmp_path):
+    with answered(sqlite_url(tmp_path / "store.sqlite"), 3) as store:
+        for number in range(1, 101):
+            store.publish(Generation(number, number, audit=predictions(store, 2)), pause=lambda: None)
+        curve = Estimates(store, every=0).progress().curve
+
+    assert len(curve) == 40
+    assert (curve[0].generation, curve[-1].generation) == (1, 100)
+
+
+# agreement
+
+
+def both_answer(store: Store, first: list[Mark], second: list[Mark], sure=None) -> str:
+    """Anna answers a sentence, Bo answers it too."""
+    overlap = Rules(0.0, 1.0)
+    given = next_sentence(store, 1, overlap)
+    store.save(given.sentence.id, 1, "label", first, version=given.version)
+    again = next_sentence(store, 2, overlap)
+    assert again.sentence.id == given.sentence.id
+    store.save(again.sentence.id, 2, "label", second, sure, version=again.version)
+    return given.sentence.id
+
+
+def test_agreement_is_span_f1_and_kappa_by_token(url):
+    with small_store(url) as store:
+        assert agreement(store) == Agreement()
+        both_answer(store, [PER, LOC], [PER, LOC])
+        both_answer(store, [PER, LOC], [PER])
+        both_answer(store, [], [Mark(0, 2, "PER")])
+        found = agreement(store)
+
+    (pair,) = found.pairs
+    assert (pair.a, pair.b, pair.n, pair.tokens) == ("anna", "bo", 3, 15)
+    assert pair.f1 == pytest.approx(2 * 3 / (4 + 4))
+    a = ["B-PER", "O", "O", "B-LOC", "O"] * 2 + ["O"] * 5
+    b = ["B-PER", "O", "O", "B-LOC", "O", "B-PER", "O", "O", "O", "O", "B-PER", "I-PER", "O", "O", "O"]
+    assert pair.kappa == pytest.approx(direct_kappa(a, b))
+    assert (found.f1, found.kappa, found.n) == (pair.f1, pair.kappa, 3)
+
+
+def direct_kappa(a: list[str], b: list[str]) -> float:
+    """Cohen's formula from the table of both."""
+    names = sorted({*a, *b})
+    table = np.array([[sum(x == i and y == j for x, y in zip(a, b, strict=True)) for j in names] for i in names]) / len(a)
+    chance = float(table.sum(axis=1) @ table.sum(axis=0))
+    return (float(np.trace(table)) - chance) / (1 - chance)
+
+
+@given(st.lists(st.tuples(st.sampled_from("OBI"), st.sampled_from("OBI")), min_size=2, max_size=30))
+def test_kappa_is_scikit_learns(pairs):
+    metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
+    a, b = (list(side) for side in zip(*pairs, strict=True))
+    if len({*a, *b}) == 1:
+        assert estimates.kappa(a, b) == 1.0
+    else:
+        assert estimates.kappa(a, b) == pytest.approx(metrics.cohen_kappa_score(a, b))
+
+
+def test_agreement_counts_only_what_both_were_sure_of(url):
+    with small_store(url) as store:
+        both_answer(store, [PER, LOC], [PER], sure=[(0, 3)])
+        found = agreement(store)
+
+        assert (found.f1, found.kappa, found.pairs[0].tokens) == (1.0, 1.0, 3)
+        assert conflicts(store) == []
+
+
+def test_several_pairs_are_pooled_by_spans_and_weighted_by_tokens(url):
+    with create_store(url, TAGS) as store:
+        store.add_sentences([Sentence("long", tuple("abcdefghij")), Sentence("short", ("a", "b"))])
+        for name in ("anna", "bo", "cy"):
+            store.add_annotator(name)
+        rules = Rules(0.0, 1.0)
+        for who in (1, 2, 3, 1):
+            given = next_sentence(store, who, rules)
+            spans = [Mark(0, 1, "PER")] if given.sentence.id == "long" else [Mark(who % 2, who % 2 + 1, "PER")]
+            store.save(given.sentence.id, who, "label", spans, version=given.version)
+        found = agreement(store)
+
+    assert sorted(pair.n for pair in found.pairs) == [1, 1]
+    weights = [pair.tokens for pair in found.pairs]
+    assert found.kappa == pytest.approx(np.average([pair.kappa for pair in found.pairs], weights=weights))
+    assert found.n == 2
+
+
+# conflicts
+
+
+def test_conflicts_are_what_two_say_differently_until_somebody_decides(url):
+    with small_store(url) as store:
+        both_answer(store, [PER], [PER])
+        disputed = both_answer(store, [PER], [LOC])
+        other = both_answer(store, [], [LOC])
+
+        found = conflicts(store)
+        assert [conflict.sentence.id for conflict in found] == [disputed, other]
+        assert [(said.annotator, said.spans) for said in found[0].answers] == [("anna", (PER,)), ("bo", (LOC,))]
+        assert [conflict.sentence.id for conflict in conflicts(store, limit=1)] == [disputed]
+
+        store.save(disputed, person(store, "anna").id, "adjudicate", [LOC], version=found[0].version)
+        assert [conflict.sentence.id for conflict in conflicts(store)] == [other]
+        store.undo(person(store, "bo").id)
+        assert conflicts(store) == []
+        assert agreement(store).n == 2  # what was said before the decision is what agreement is about
