@@ -9,16 +9,16 @@ import argparse
 import logging
 import time
 import warnings
+from functools import partial
 
 import numpy as np
-import torch
 from transformers import BertForTokenClassification, pipeline
 
-from common import Corpus, load, show
+from common import Corpus, load, record, show
+from score import bare, ready, seconds
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
 from seqmix.tagger import Settings, Tagger
-from seqmix.tagger.pieces import by_length, pack
 
 logging.getLogger("transformers").setLevel(logging.ERROR)
 
@@ -54,19 +54,6 @@ def peer(tagger: Tagger, sentences: list[Sentence], corpus: Corpus) -> tuple[flo
     return seconds, found
 
 
-def limit(tagger: Tagger, sentences: list[Sentence]) -> float:
-    """Seconds of the encoder alone over batches that are ready and sorted by length."""
-    windows = tagger._pieces.encode(s.tokens for s in sentences)
-    batches = [pack([windows[i] for i in group], False) for group in by_length(windows, 512)]
-    start = time.perf_counter()
-    with torch.inference_mode():
-        for batch in batches:
-            tagger._network.encoder(input_ids=batch.ids.to(tagger.device), attention_mask=(batch.segments > 0).long().to(tagger.device))
-    if tagger.device.type == "cuda":
-        torch.cuda.synchronize()
-    return time.perf_counter() - start
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[3453])
@@ -79,11 +66,21 @@ if __name__ == "__main__":
         sentences = corpus.test[:n]
         gold = [s.tags for s in sentences]
         ours(tagger, sentences[:200])  # warm
-        bare, (us, found), (them, theirs) = limit(tagger, sentences), ours(tagger, sentences), peer(tagger, sentences, corpus)
+        batches = ready(tagger, sentences)
+        bare(tagger, batches)
+        limit, (us, found), (them, theirs) = (
+            seconds(partial(bare, tagger, batches), tagger.device),
+            ours(tagger, sentences),
+            peer(tagger, sentences, corpus),
+        )
         same = np.mean([a == b for f, g in zip(found, theirs, strict=True) for a, b in zip(f, g, strict=True)])
         n = len(sentences)
         rows.append(
-            [corpus.name, n, f"{n / us:.0f}/s", f"{n / them:.0f}/s", f"{them / us:.2f}×", f"{n / bare:.0f}/s", f"{bare / us:.0%}",
+            [corpus.name, n, f"{n / us:.0f}/s", f"{n / them:.0f}/s", f"{them / us:.2f}×", f"{n / limit:.0f}/s", f"{limit / us:.0%}",
              f"{100 * score(gold, found).f1:.2f}", f"{100 * score(gold, theirs).f1:.2f}", f"{same:.4%}"]
+        )  # fmt: skip
+        record(
+            "predict", f"{tagger.device.type}, {n} sentences", n / us, "1/s", peer=n / them, limit=n / limit,
+            note=f"peer: pipeline, batch_size=32; {limit / us:.0%} of the limit; same tags {same:.4%}",
         )  # fmt: skip
     show(["data", "sentences", "seqmix", "pipeline", "ratio", "bare forward", "of limit", "F1 seqmix", "F1 pipeline", "same tags"], rows)

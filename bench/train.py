@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from transformers import BertForTokenClassification, DataCollatorForTokenClassification, Trainer, TrainingArguments, set_seed
 
-from common import Corpus, load, show
+from common import Corpus, load, record, show
 from seqmix.data.scoring import score
 from seqmix.starter import load_encoder
 from seqmix.tagger import Settings, Tagger
@@ -90,4 +90,7 @@ if __name__ == "__main__":
         rows.append(
             [corpus.name, n, f"{us[0]:.1f} s", f"{peer[0]:.1f} s", f"{peer[0] / us[0]:.2f}×", f"{100 * us[1]:.1f}", f"{100 * peer[1]:.1f}"]
         )
+        where = "cuda" if torch.cuda.is_available() else "cpu"
+        note = f"peer: Trainer; F1 {100 * us[1]:.1f} against {100 * peer[1]:.1f}; {args.seeds} seeds"
+        record("train", f"{where}, {n} sentences, {args.epochs} epochs", us[0], "s", peer=peer[0], note=note)
     show(["data", "sentences", "seqmix", "Trainer", "ratio", "F1 seqmix", "F1 Trainer"], rows)

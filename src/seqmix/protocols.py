@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 
 Probs = NDArray[np.float32]  # [n_tokens, n_tags]
+Measure = Literal["entropy", "least", "margin"]  # how unsure of a sentence, as `seqmix.query.uncertainty` defines them
 
 
 class Path(Protocol):
@@ -30,6 +31,7 @@ class Tagger(Protocol):
     tag_set: TagSet | None
 
     def probabilities(self, sentences: Iterable[Sentence]) -> Iterator[Probs]: ...
+    def unsure(self, sentences: Iterable[Sentence], measure: Measure) -> Iterator[float]: ...
     def best_paths(self, sentences: Iterable[Sentence], n: int = 1) -> Iterator[Sequence[Path]]: ...
     def predict(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]: ...
     def embeddings(self, sentences: Iterable[Sentence]) -> Iterator[NDArray[np.float32]]: ...
@@ -59,6 +61,10 @@ class PoolView(Protocol):
 
     def probs(self) -> Iterator[tuple[str, Probs]]:
         """p(tag | token) of each sentence."""
+        ...
+
+    def unsure(self, measure: Measure) -> Iterator[tuple[str, float]]:
+        """One number a sentence made of its p(tag | token), so that a pool's scores leave the GPU and not its probabilities."""
         ...
 
     def paths(self) -> Iterator[tuple[str, tuple[str, ...], float]]:

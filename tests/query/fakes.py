@@ -10,7 +10,9 @@ import numpy as np
 
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
+from seqmix.query.uncertainty import least_confidence_sum, margin, token_entropy
 
+MEASURES = {"entropy": token_entropy, "least": least_confidence_sum, "margin": margin}
 TAGS = TagSet(("O", "B-LOC", "B-PER", "I-LOC", "I-PER"))
 
 
@@ -37,6 +39,9 @@ class FakeView:
 
     def probs(self) -> Iterator[tuple[str, np.ndarray]]:
         return ((id, self.p[id]) for id in self.ids)
+
+    def unsure(self, measure: str) -> Iterator[tuple[str, float]]:
+        return ((id, MEASURES[measure](probs)) for id, probs in self.probs())
 
     def paths(self) -> Iterator[tuple[str, tuple[str, ...], float]]:
         return ((id, *self.path[id]) for id in self.ids)

@@ -22,6 +22,7 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.loop.learner import Recipe
 from seqmix.protocols import Chosen
+from seqmix.query.uncertainty import token_entropy
 from seqmix.serve.project import Project, Settings, create_project, open_project
 from seqmix.serve.queue import next_sentence
 from seqmix.serve.records import Mark, digest
@@ -44,6 +45,10 @@ class Lexicon:
         for sentence in sentences:
             rows = np.array([[1 + 9 * self.counts[token][tag] for tag in TAGS.tags] for token in sentence.tokens], dtype=float)
             yield (rows / rows.sum(axis=1, keepdims=True)).astype(np.float32)
+
+    def unsure(self, sentences, measure):
+        assert measure == "entropy"  # all that is asked here
+        return map(token_entropy, self.probabilities(sentences))
 
     def best_paths(self, sentences, n=1):
         for probs in self.probabilities(sentences):

@@ -17,6 +17,7 @@ import tiny
 from seqmix.data.scheme import is_legal
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, ModelError, TagError
+from seqmix.query.uncertainty import least_confidence_sum, margin, token_entropy
 from seqmix.tagger import Settings, Tagger
 
 HEADS = ("linear", "crf")
@@ -113,6 +114,15 @@ def test_a_stream_is_answered_before_it_ends(taggers, method):
     assert 0 < taken < 5000
     if method == "predict":
         assert [s.id for s in islice(answers, 4999)] == [str(number) for number in range(1, 5000)]
+
+
+@pytest.mark.parametrize("measure", ["entropy", "least", "margin"])
+def test_how_unsure_a_tagger_is_follows_from_its_probabilities(tagger, measure):
+    score = {"entropy": token_entropy, "least": least_confidence_sum, "margin": margin}[measure]
+
+    expected = [score(probs) for probs in tagger.probabilities(MIXED) if len(probs)]
+
+    assert list(tagger.unsure([s for s in MIXED if len(s)], measure)) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 def test_probabilities_are_distributions(tagger):

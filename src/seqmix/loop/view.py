@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.loop.pool import Pool
-from seqmix.protocols import Probs, Tagger
+from seqmix.protocols import Measure, Probs, Tagger
 
 
 class TaggerView:
@@ -37,6 +37,10 @@ class TaggerView:
     def probs(self) -> Iterator[tuple[str, Probs]]:
         """p(tag | token)."""
         return zip(self._pool.unlabeled, self._tagger.probabilities(self.sentences()), strict=True)
+
+    def unsure(self, measure: Measure) -> Iterator[tuple[str, float]]:
+        """How unsure the tagger is."""
+        return zip(self._pool.unlabeled, self._tagger.unsure(self.sentences(), measure), strict=True)
 
     def paths(self) -> Iterator[tuple[str, tuple[str, ...], float]]:
         """The best path of each sentence with its probability."""

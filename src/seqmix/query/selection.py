@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import ConfigError
-from seqmix.protocols import Chosen, Policy, PoolView, Probs
+from seqmix.protocols import Chosen, Measure, Policy, PoolView, Probs
 from seqmix.query.uncertainty import ranked
 
 
@@ -91,6 +91,10 @@ class Part:
     def probs(self) -> Iterator[tuple[str, Probs]]:
         """See `PoolView`."""
         return compress(self.view.probs(), self.keep(self.view))
+
+    def unsure(self, measure: Measure) -> Iterator[tuple[str, float]]:
+        """See `PoolView`."""
+        return compress(self.view.unsure(measure), self.keep(self.view))
 
     def paths(self) -> Iterator[tuple[str, tuple[str, ...], float]]:
         """See `PoolView`."""

@@ -18,7 +18,7 @@ from scipy.special import entr  # -p log p, and 0 at p = 0
 
 from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import ModelError
-from seqmix.protocols import Chosen, Policy, PoolView, Probs
+from seqmix.protocols import Chosen, Measure, Policy, PoolView, Probs
 
 Score = Callable[[Probs], float]
 
@@ -40,15 +40,19 @@ def margin(probs: Probs) -> float:
     return float((1 - (ordered[:, -1] - second)).mean())
 
 
+_MEASURES: dict[Score, Measure] = {token_entropy: "entropy", least_confidence_sum: "least", margin: "margin"}  # what a tagger computes
+
+
 @dataclass(frozen=True)
 class Uncertainty:
-    """Ask for the sentences with the highest score: `Uncertainty(margin)`."""
+    """Ask for the sentences with the highest score: `Uncertainty(margin)`, or any function of a sentence's tag distributions."""
 
     score: Score = token_entropy
 
     def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
         """One pass over the pool."""
-        return top(((id, self.score(probs)) for id, probs in view.probs()), n, rng)
+        measure = _MEASURES.get(self.score)
+        return top(view.unsure(measure) if measure else ((id, self.score(probs)) for id, probs in view.probs()), n, rng)
 
 
 @dataclass(frozen=True)

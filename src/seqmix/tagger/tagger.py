@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -21,11 +23,12 @@ from seqmix.data.scheme import legal_moves
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError, DataError, ModelError
+from seqmix.protocols import Measure
 from seqmix.starter import STARTER, load_encoder
 from seqmix.starter.loader import base_encoder
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
 from seqmix.tagger.network import HEADS, Network, autocast, padded
-from seqmix.tagger.pieces import Window, WordPieces, by_length, pack
+from seqmix.tagger.pieces import WordPieces, by_length, on_device, pack
 from seqmix.tagger.processes import ALONE, Processes
 from seqmix.tagger.threads import side_by_side
 from seqmix.tagger.training import Progress, Settings, seeded, train
@@ -105,10 +108,24 @@ class Tagger:
         """p(tag | token) for each sentence [n_tokens, n_tags], in order and in a stream; for a CRF these are the marginals."""
         _, _, known = self._ready()
 
-        def reduce(scores: torch.Tensor, own: Sequence[Sentence]) -> list[NDArray[np.float32]]:
-            return np.split(self._probabilities(scores, own).cpu().numpy(), np.cumsum([len(s) for s in own])[:-1])
+        def reduce(scores: torch.Tensor, own: Sequence[Sentence], ends: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return (self._probabilities(scores, own, ends),)
 
-        return self._map(sentences, reduce, np.zeros((0, len(known)), dtype=np.float32))
+        return self._map(sentences, reduce, _by_sentence, np.zeros((0, len(known)), dtype=np.float32))
+
+    def unsure(self, sentences: Iterable[Sentence], measure: Measure) -> Iterator[float]:
+        """One number a sentence from its p(tag | token), computed where these are: of a GPU's work only the numbers leave the GPU.
+
+        `entropy` is the mean over tokens, `least` what the best tags leave over in sum, `margin` how close the second tag comes to the
+        first in the mean.
+        """
+
+        def reduce(scores: torch.Tensor, own: Sequence[Sentence], ends: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            by_token = _MEASURES[measure](self._probabilities(scores, own, ends).double())
+            sums = torch.segment_reduce(by_token, "sum", lengths=ends, unsafe=True)  # unsafe: the lengths are ours, and checking waits
+            return (sums if measure == "least" else sums / ends,)
+
+        return self._map(sentences, reduce, lambda found, own: found[0].tolist(), 0.0)
 
     def best_paths(
         self, sentences: Iterable[Sentence], n: int = 1, legal: bool = True, keep: bool = False, by_token: bool = False
@@ -121,10 +138,9 @@ class Tagger:
         _, _, known = self._ready()
         start, moves, end = (torch.from_numpy(mask).to(self.device) for mask in legal_moves(known))
 
-        def reduce(scores: torch.Tensor, own: Sequence[Sentence]) -> list[list[Path]]:
+        def reduce(scores: torch.Tensor, own: Sequence[Sentence], ends: torch.Tensor) -> tuple[torch.Tensor, ...]:
             lengths = tuple(len(s) for s in own)
-            ends = torch.tensor(lengths, device=scores.device)
-            sure = self._probabilities(scores, own).split(lengths) if by_token else None
+            sure = (self._probabilities(scores, own, ends),) if by_token else ()
             chain = self._chain()
             if chain is None:
                 scores = torch.log_softmax(scores, dim=1)
@@ -139,23 +155,27 @@ class Tagger:
                 rows = np.concatenate([known.rows(s) for s in own])
                 scores = scores.masked_fill(torch.from_numpy(rows == 0).to(scores.device), IMPOSSIBLE)
             paths, best = best_paths(padded(scores, lengths), ends, chain, n)
-            paths, sure = paths.cpu(), [own.cpu() for own in sure] if sure is not None else None  # once, not sentence by sentence
-            chances = (best - log_z[:, None]).double().exp().tolist()  # a long sentence's best path may be no float32
-            there = (best > best[:, :1] + IMPOSSIBLE / 2).tolist()  # the best always; others only if they break no more rules than it
+            chances = (best - log_z[:, None]).double().exp()  # a long sentence's best path may be no float32
+            there = best > best[:, :1] + IMPOSSIBLE / 2  # the best always; others only if they break no more rules than it
+            return paths, chances, there, *sure
+
+        def tell(found: tuple[torch.Tensor, ...], own: Sequence[Sentence]) -> list[list[Path]]:
+            paths, chances, there, *sure = found
+            by_word = sure[0].split([len(s) for s in own]) if sure else ()
             return [
                 [
                     Path(
                         tuple(known.tags[i] for i in path[:length].tolist()),
                         chance,
-                        tuple(sure[s].gather(1, path[:length, None])[:, 0].tolist()) if sure is not None else (),
+                        tuple(by_word[s].gather(1, path[:length, None])[:, 0].tolist()) if by_word else (),
                     )
-                    for path, chance, real in zip(paths[s], chances[s], there[s], strict=True)
+                    for path, chance, real in zip(paths[s], likely, kept, strict=True)
                     if real
                 ]
-                for s, length in enumerate(lengths)
+                for s, (length, likely, kept) in enumerate(zip(map(len, own), chances.tolist(), there.tolist(), strict=True))
             ]
 
-        return self._map(sentences, reduce, [Path((), 1.0)])
+        return self._map(sentences, reduce, tell, [Path((), 1.0)])
 
     def predict(self, sentences: Iterable[Sentence], legal: bool = True, keep: bool = False) -> Iterator[Sentence]:
         """The sentences with their most probable tags."""
@@ -166,11 +186,8 @@ class Tagger:
     def embeddings(self, sentences: Iterable[Sentence]) -> Iterator[NDArray[np.float32]]:
         """The last hidden state of each token [n_tokens, width]."""
         network, _, _ = self._ready()
-
-        def reduce(states: torch.Tensor, own: Sequence[Sentence]) -> list[NDArray[np.float32]]:
-            return np.split(states.float().cpu().numpy(), np.cumsum([len(s) for s in own])[:-1])
-
-        return self._map(sentences, reduce, np.zeros((0, network.classifier.in_features), dtype=np.float32), hidden=True)
+        empty = np.zeros((0, network.classifier.in_features), dtype=np.float32)
+        return self._map(sentences, lambda states, own, ends: (states.float(),), _by_sentence, empty, hidden=True)
 
     def dropped(self, sentences: Iterable[Sentence], passes: int, rng: np.random.Generator) -> Iterator[NDArray[np.float32]]:
         """p(tag | token) under `passes` dropout masks in the head only [passes, n_tokens, n_tags]: the encoder runs once."""
@@ -248,34 +265,98 @@ class Tagger:
         network, _, _ = self._ready()
         return network.chain() if network.chain is not None else None
 
-    def _probabilities(self, scores: torch.Tensor, own: Sequence[Sentence]) -> torch.Tensor:
+    def _probabilities(self, scores: torch.Tensor, own: Sequence[Sentence], ends: torch.Tensor) -> torch.Tensor:
         """Flat [n_words, n_tags]."""
         chain = self._chain()
         if chain is None:
             return torch.softmax(scores, dim=1)
         lengths = tuple(len(s) for s in own)
-        full = marginals(padded(scores, lengths), torch.tensor(lengths, device=scores.device), chain)
+        full = marginals(padded(scores, lengths), ends, chain)
         return torch.cat([rows[:length] for rows, length in zip(full, lengths, strict=True)])
 
     def _map(
-        self, sentences: Iterable[Sentence], reduce: Callable[[torch.Tensor, Sequence[Sentence]], list[T]], empty: T, hidden: bool = False
+        self,
+        sentences: Iterable[Sentence],
+        reduce: Callable[[torch.Tensor, Sequence[Sentence], torch.Tensor], tuple[torch.Tensor, ...]],
+        tell: Callable[[tuple[torch.Tensor, ...], Sequence[Sentence]], list[T]],
+        empty: T,
+        hidden: bool = False,
     ) -> Iterator[T]:
-        """Run the network over sentences in batches alike in length; the reduced results come in the sentences' order."""
-        network, pieces, _ = self._ready()
-        for chunk in _chunks(sentences):
-            windows = pieces.encode(sentence.tokens for sentence in chunk)
-            results = [empty] * len(chunk)
+        """Run the network over sentences in batches alike in length; results come in the sentences' order.
 
-            def run(group: list[int], chunk: list[Sentence] = chunk, windows: list[list[Window]] = windows) -> list[T]:
+        `reduce` makes of scores (or states), sentences and their lengths what the host needs, and `tell` makes of that one value a
+        sentence. A GPU is given the next chunk before the host looks at what it made of the last.
+        """
+        network, pieces, _ = self._ready()
+
+        def ask(chunk: list[Sentence]) -> _Asked:
+            windows = pieces.encode(sentence.tokens for sentence in chunk)
+
+            def run(group: list[int]) -> tuple[torch.Tensor, ...]:
                 with torch.inference_mode(), autocast(self.device):
-                    batch = pack([windows[i] for i in group], False, network.first_position).to(self.device)
-                    return reduce(network.hidden(batch) if hidden else network(batch), [chunk[i] for i in group])
+                    batch = pack([windows[i] for i in group], False, network.first_position)
+                    ends = on_device(torch.tensor(batch.lengths), self.device)
+                    batch = batch.to(self.device)
+                    found = reduce(network.hidden(batch) if hidden else network(batch), [chunk[i] for i in group], ends)
+                    return tuple(part.to("cpu", non_blocking=True) for part in found)
 
             groups = by_length(windows, _BUDGET.get(self.device.type, 4096))
-            for group, reduced in zip(groups, side_by_side(run, groups, self.device), strict=True):
-                for i, result in zip(group, reduced, strict=True):
+            return _Asked(chunk, groups, side_by_side(run, groups, self.device), _mark(self.device))
+
+        for asked in _ahead(map(ask, _chunks(sentences)), 1 if self.device.type == "cuda" else 0):
+            asked.wait()
+            results = [empty] * len(asked.chunk)
+            for group, found in zip(asked.groups, asked.found, strict=True):
+                for i, result in zip(group, tell(found, [asked.chunk[i] for i in group]), strict=True):
                     results[i] = result
             yield from results
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A chunk whose results are on their way; there once `wait` returns."""
+
+    chunk: list[Sentence]
+    groups: list[list[int]]
+    found: list[tuple[torch.Tensor, ...]]
+    wait: Callable[[], object]
+
+
+def _mark(device: torch.device) -> Callable[[], object]:
+    """A way to wait for all that the device has been given so far."""
+    if device.type != "cuda":
+        return lambda: None
+    event = torch.cuda.Event()
+    event.record(torch.cuda.current_stream(device))
+    return event.synchronize
+
+
+def _ahead(items: Iterator[T], n: int) -> Iterator[T]:
+    """The same items, each given out once n more have been drawn."""
+    held: deque[T] = deque()
+    for item in items:
+        held.append(item)
+        if len(held) > n:
+            yield held.popleft()
+    yield from held
+
+
+def _by_sentence(found: tuple[torch.Tensor, ...], own: Sequence[Sentence]) -> list[NDArray[np.float32]]:
+    """Rows of words in one piece, cut into sentences."""
+    rows, edges = found[0].numpy(), np.cumsum([0, *(len(s) for s in own)]).tolist()
+    return [rows[first:last] for first, last in pairwise(edges)]
+
+
+def _margins(probs: torch.Tensor) -> torch.Tensor:
+    best = probs.topk(min(2, probs.shape[1]), dim=1).values  # [n_words, 2], or 1 where there is one tag
+    return 1 - best[:, 0] + best[:, 1:].sum(1)
+
+
+_MEASURES: dict[Measure, Callable[[torch.Tensor], torch.Tensor]] = {
+    "entropy": lambda probs: torch.special.entr(probs).sum(1),
+    "least": lambda probs: 1 - probs.max(1).values,
+    "margin": _margins,
+}
 
 
 def describe(folder: FilePath) -> dict[str, Any]:

@@ -1,0 +1,113 @@
+"""Scoring a pool by token entropy: ours, per-sentence scoring as small-text describes it, and the bare forward pass as the limit.
+
+python bench/score.py [--sizes 3453] [--data ../shared/data/conll03]
+
+The peer is written from small-text's documentation: the classifier gives probabilities for mini-batches of 12 in the pool's order, each
+padded to its longest, all of them come to the host, and numpy takes the entropy row by row. The limit is the encoder alone, in the same
+precision, over batches that are cut, sorted by length and on the device. Each is the median of three passes taken in turn; the first
+pass of ours, with every sentence still to be cut into pieces, stands beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import torch
+from scipy.stats import entropy
+
+from common import load, record, show
+from seqmix.data.sentence import Sentence
+from seqmix.tagger import Settings, Tagger
+from seqmix.tagger.network import autocast
+from seqmix.tagger.pieces import Batch, by_length, pack
+from seqmix.tagger.tagger import _BUDGET
+from seqmix.tagger.threads import side_by_side
+
+_MINI = 12
+
+
+def ours(tagger: Tagger, sentences: list[Sentence]) -> np.ndarray:
+    """As the loop does it."""
+    return np.fromiter(tagger.unsure(sentences, "entropy"), float)
+
+
+def per_sentence(tagger: Tagger, sentences: list[Sentence]) -> np.ndarray:
+    """As small-text's documentation has it, with one row a token instead of one a document."""
+    tokenizer, network, found = tagger._tokenizer, tagger._network, []
+    for first in range(0, len(sentences), _MINI):
+        mini = sentences[first : first + _MINI]
+        batch = tokenizer([list(s.tokens) for s in mini], is_split_into_words=True, padding=True, truncation=True, return_tensors="pt")
+        with torch.no_grad(), autocast(tagger.device):
+            states = network.encoder(
+                input_ids=batch["input_ids"].to(tagger.device), attention_mask=batch["attention_mask"].to(tagger.device)
+            ).last_hidden_state
+            proba = torch.softmax(network.classifier(states).float(), dim=2).cpu().numpy()
+        for i in range(len(mini)):
+            words = batch.word_ids(i)
+            at = [p for p, w in enumerate(words) if w is not None and w != words[p - 1]]
+            found.append(np.apply_along_axis(entropy, 1, proba[i, at]).mean())
+    return np.array(found)
+
+
+def ready(tagger: Tagger, sentences: list[Sentence]) -> list[Batch]:
+    """Batches as ours, cut, sorted and on the device."""
+    windows = tagger._pieces.encode(s.tokens for s in sentences)
+    chunks = [windows[i : i + 2048] for i in range(0, len(windows), 2048)]
+    groups = [[chunk[i] for i in group] for chunk in chunks for group in by_length(chunk, _BUDGET[tagger.device.type])]
+    return [pack(group, False).to(tagger.device) for group in groups]
+
+
+def bare(tagger: Tagger, batches: list[Batch]) -> None:
+    """The encoder over each; nothing is made of what comes out."""
+
+    def forward(batch: Batch) -> None:
+        with torch.inference_mode(), autocast(tagger.device):
+            tagger._network.encoder(input_ids=batch.ids, attention_mask=(batch.segments > 0).long())
+
+    side_by_side(forward, batches, tagger.device)
+
+
+def seconds(work: Callable[[], object], device: torch.device) -> float:
+    """What one pass takes, the device's part included."""
+    start = time.perf_counter()
+    work()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[3453])
+    parser.add_argument("--passes", type=int, default=3)
+    parser.add_argument("--data", default=None, help="a folder with CoNLL-03's train.txt and test.txt; the gazette without it")
+    args = parser.parse_args()
+    corpus = load(args.data)
+    tagger = Tagger(settings=Settings(epochs=5)).fit(corpus.train[:200], np.random.default_rng(0), corpus.tags)
+    device, rows = tagger.device, []
+    everything = [s.unlabeled() for s in [*corpus.test, *corpus.train]]
+    for n in args.sizes:
+        sentences = everything[:n]
+        n = len(sentences)
+        ours(tagger, everything[-100:]), per_sentence(tagger, everything[-100:])  # warm
+        tagger._pieces._cut.clear()
+        cold = seconds(partial(ours, tagger, sentences), device)
+        batches = ready(tagger, sentences)
+        bare(tagger, batches)
+        works = (partial(ours, tagger, sentences), partial(per_sentence, tagger, sentences), partial(bare, tagger, batches))
+        us, them, limit = np.median([[seconds(work, device) for work in works] for _ in range(args.passes)], axis=0)
+        apart = np.abs(ours(tagger, sentences[:1000]) - per_sentence(tagger, sentences[:1000])).max()
+        rows.append(
+            [corpus.name, n, f"{n / us:.0f}/s", f"{n / cold:.0f}/s", f"{n / them:.0f}/s", f"{them / us:.1f}×", f"{n / limit:.0f}/s",
+             f"{limit / us:.0%}", f"{apart:.0e}"]
+        )  # fmt: skip
+        where = torch.cuda.get_device_name() if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
+        record(
+            "score", f"{device.type}, {n} sentences", n / us, "1/s", peer=n / them, limit=n / limit,
+            note=f"{where}; {limit / us:.0%} of the limit; first pass {n / cold:.0f}/s; scores apart at most {apart:.0e}",
+        )  # fmt: skip
+    show(["data", "sentences", "seqmix", "first pass", "per sentence", "ratio", "bare forward", "of limit", "scores apart"], rows)
