@@ -61,3 +61,12 @@ def test_steps_have_a_floor(masked):
 
     assert recipe.steps(32) == 50
     assert recipe.steps(32 * 60) == 60
+
+
+@pytest.mark.parametrize("table", ["encoder", "trained", "contextual"])
+def test_every_table_knows_the_words_of_later_rounds(table, tmp_path, masked):
+    changes = [f"tagger.encoder={masked}", "augment.variant=sub", "augment.score_range=off", f"augment.table={table}"]
+
+    rounds = run(plan(changes), tmp_path / "run")
+
+    assert [entry["generated"] > 0 for entry in rounds] == [True, True]

@@ -71,9 +71,19 @@ def build_augmenter(
 
 
 def build_table(
-    source: str, encoder: str, distance: Any, sentences: Sequence[Sentence], rng: np.random.Generator, tagger: Tagger | None = None
+    source: str,
+    encoder: str,
+    distance: Any,
+    sentences: Sequence[Sentence],
+    rng: np.random.Generator,
+    tagger: Tagger | None = None,
+    unlabeled: Sequence[Sentence] = (),
 ) -> Table:
-    """The table {W, E} by the name of its source; `trained` trains on the sentences first unless a tagger is given."""
+    """The table {W, E} by the name of its source.
+
+    `trained` trains on the sentences first unless a tagger is given; `contextual` reads the unlabeled ones as well, since a loop
+    will mix them once they are labeled.
+    """
     if source == "encoder":
         return _starter_table(distance) if encoder == STARTER else encoder_table(encoder, distance)
     if source == "trained":
@@ -81,7 +91,8 @@ def build_table(
         return vocabulary_table(*tagger.input_embeddings(), distance)
     if source == "contextual":
         tagger = tagger or Tagger(encoder).start(TagSet.of(sentences), rng)
-        return contextual_table(sentences, tagger.embeddings(sentences), distance)
+        text = [*sentences, *unlabeled]
+        return contextual_table(text, tagger.embeddings(text), distance)
     raise ConfigError(f"there is no table {source!r}; there are {', '.join(TABLES)}")
 
 

@@ -139,7 +139,7 @@ def build_recipe(
 
     wanted = config.self_training
     student = SelfTraining(wanted.teachers, wanted.sentences, wanted.confidence, wanted.repeat, wanted.steps)
-    augmenter = _augmenters(config, seed_set, name)
+    augmenter = _augmenters(config, seed_set, unlabeled, name)
     recipe = Recipe(
         fit=self_trained(fit, lambda: unlabeled, student) if wanted.teachers else fit,
         policy=build_policy(config.query.policy, config.query.diverse, config.query.without_entity, config.query.tokens),
@@ -162,7 +162,9 @@ def build_recipe(
     return recipe, guard
 
 
-def _augmenters(config: Config, seed_set: Sequence[Sentence], encoder: Callable[[], str]) -> Callable[[int], Augmenter | None]:
+def _augmenters(
+    config: Config, seed_set: Sequence[Sentence], unlabeled: Sequence[Sentence], encoder: Callable[[], str]
+) -> Callable[[int], Augmenter | None]:
     """The augmenter of each round; table and language model are loaded once, when first used."""
     wanted = config.augment
     made: dict[str, Any] = {}
@@ -175,7 +177,7 @@ def _augmenters(config: Config, seed_set: Sequence[Sentence], encoder: Callable[
         limits = parse_score_range(wanted.score_range)
         if "table" not in made:
             rng = np.random.default_rng([config.seed, 98])
-            made["table"] = build_table(wanted.table, encoder(), wanted.distance, seed_set, rng)
+            made["table"] = build_table(wanted.table, encoder(), wanted.distance, seed_set, rng, unlabeled=unlabeled)
             made["judge"] = Perplexity(wanted.lm, wanted.base) if limits is not None else None
         return build_augmenter(
             wanted.variant, made["table"], judge=made["judge"], window=wanted.window, density=wanted.density, alpha=at(wanted.alpha, round),
