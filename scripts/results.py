@@ -14,7 +14,7 @@ from pathlib import Path
 
 from results_numbers import Measured, compare, f1_at, measure_all
 from results_sections import NAMES, Claim, Page, Section, best_recipe, by_policy, longer_training, main_curves, settings
-from results_words import f1_row, heads, paper_row, signed, spread, table, told
+from results_words import f1_row, f1_table, heads, paper_row, signed, spread, table, told
 
 from seqmix.errors import DataError
 
@@ -76,13 +76,15 @@ def generated(page: Page) -> str:
     for name in names:
         m = page.measured[name]
         bodies.append(f"## {m.experiment.title}")
-        if m.made:
+        if m.begun:
+            bodies += ["Begun; nothing is concluded from so few seeds.", f1_table(m.arms, m.sizes, {}), *remarks(m), f"`{command(m)}`"]
+        elif m.made:
             section = KINDS.get(name, settings)(m, page)
             sections.append(section)
             bodies += [*section.parts, *remarks(m), f"`{command(m)}`"]
         else:
             bodies.append(f"not measured yet: `{command(m)}`")
-    missing = [name for name in names if not page.measured[name].made]
+    missing = [name for name in names if not page.measured[name].made or page.measured[name].begun]
     return "\n\n".join(
         ["## In short", in_short(sections, missing), "## How to read this", READING, *bodies, *dev_tables(page), *times(page)]
     )

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
@@ -123,6 +124,9 @@ def corrected(family: Family) -> dict[str, Difference]:
     return {name: replace(d, holm=(rank, flip)) for (name, d), rank, flip in zip(family.items(), ranks, flips, strict=True)}
 
 
+_LEAST = 3  # seeds
+
+
 @dataclass(frozen=True)
 class Measured:
     """An experiment and what there is of it."""
@@ -142,6 +146,11 @@ class Measured:
     def data(self) -> str:
         """The data set of the first arm; most experiments have one only."""
         return self.experiment.arms[0].data
+
+    @property
+    def begun(self) -> bool:
+        """Most arms have too few seeds for an interval, so nothing is to be concluded."""
+        return self.made and median(len(series.runs) for series in self.arms.values()) < _LEAST
 
     @property
     def missing(self) -> list[str]:

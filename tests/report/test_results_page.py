@@ -232,6 +232,17 @@ def test_an_experiment_without_a_pair_has_its_table_only(tmp_path: Path, arms: M
     assert "in none is that shown" in text.lower() and not (repository.docs / "img").exists()
 
 
+def test_nothing_is_concluded_from_two_seeds(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    repository.sweep("conll03-main", MAIN)
+    repository.table("conll03-main", {"none": noisy(0.7, range(2)), "sub": noisy(0.7, range(2), 0.1)})
+
+    text = repository.write()
+
+    assert "nothing is concluded" in text and "Not measured yet:** `conll03-main`" in text
+    assert row(text, "`sub`", "| arm |")[1] == "2" and "Wilcoxon p = " not in text
+
+
 def test_every_sweep_file_of_this_repository_has_its_section(tmp_path: Path) -> None:
     repository = Repository(tmp_path)
 
