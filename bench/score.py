@@ -100,7 +100,8 @@ if __name__ == "__main__":
         bare(tagger, batches)
         works = (partial(ours, tagger, sentences), partial(per_sentence, tagger, sentences), partial(bare, tagger, batches))
         us, them, limit = np.median([[seconds(work, device) for work in works] for _ in range(args.passes)], axis=0)
-        apart = np.abs(ours(tagger, sentences[:1000]) - per_sentence(tagger, sentences[:1000])).max()
+        short = [s for s in sentences[:1000] if len(s) <= 30]  # the peer cuts what is too long, ours reads it in windows
+        apart = np.abs(ours(tagger, short) - per_sentence(tagger, short)).max()
         rows.append(
             [corpus.name, n, f"{n / us:.0f}/s", f"{n / cold:.0f}/s", f"{n / them:.0f}/s", f"{them / us:.1f}×", f"{n / limit:.0f}/s",
              f"{limit / us:.0%}", f"{apart:.0e}"]
