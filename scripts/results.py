@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from results_numbers import Measured, compare, f1_at, measure_all
-from results_sections import NAMES, Claim, Page, Section, best_recipe, by_policy, longer_training, main_curves, settings
+from results_sections import NAMES, Claim, Page, Section, best_recipe, by_policy, by_proxy, longer_training, main_curves, settings
 from results_words import f1_row, f1_table, heads, paper_row, signed, spread, table, told
 
 from seqmix.errors import DataError
@@ -33,12 +33,14 @@ ORDER = (
     "table",
     "larger-encoder",
     "larger-lm",
+    "proxy",
     "best",
 )
 KINDS: dict[str, Callable[[Measured, Page], Section]] = {
     **dict.fromkeys(MAIN, main_curves),
     **dict.fromkeys(("policies-slice", "policies-pool"), by_policy),
     "epochs": longer_training,
+    "proxy": by_proxy,
     "best": best_recipe,
 }
 POLICIES = {"random": "random", "lc": "LC", "nte": "NTE", "qbc": "QBC", "sub": "sub"}

@@ -191,6 +191,14 @@ def by_policy(m: Measured, page: Page) -> Section:
     return Section(parts, claims)
 
 
+def by_proxy(m: Measured, page: Page) -> Section:
+    """Who chose what a larger encoder learns from: nobody, itself, or the starter. The first points are the same for all three."""
+    own = "its own choice"
+    _, whole = differences(m, {name: own for name in m.arms if name != own})
+    says = [f"Over the whole curve `{name}` is {told(d)} over `{own}`{verdict(d)}." for name, d in whole.items()]
+    return Section([" ".join(says), f1_table(m.arms, m.sizes, {})])
+
+
 def longer_training(m: Measured, page: Page) -> Section:
     """Epochs without any augmentation, with `sub` of the main curves beside them."""
     base, start = "none epochs=10", m.sizes[0]

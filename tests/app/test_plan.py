@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import tiny
@@ -70,3 +72,13 @@ def test_every_table_knows_the_words_of_later_rounds(table, tmp_path, masked):
     rounds = run(plan(changes), tmp_path / "run")
 
     assert [entry["generated"] > 0 for entry in rounds] == [True, True]
+
+
+def test_a_proxy_chooses_and_the_larger_encoder_learns(tmp_path, masked):
+    other = tiny.write_roberta(tmp_path / "other")
+    alone = run(plan([f"tagger.encoder={masked}"]), tmp_path / "alone")
+    helped = run(plan([f"tagger.encoder={masked}", f"query.proxy={other}"]), tmp_path / "helped")
+
+    asked = [json.loads(next((tmp_path / name).rglob("chosen.json")).read_text())["ids"] for name in ("alone", "helped")]
+    assert alone[0]["test"] == helped[0]["test"], "what learns from the seed set is the same"
+    assert asked[0] != asked[1], "who chose is not"

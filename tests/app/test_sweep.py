@@ -44,8 +44,8 @@ def test_every_experiment_resolves_without_its_data(path: Path, capsys: pytest.C
 
 def test_the_experiments_are_those_of_the_results_page() -> None:
     main = ["conll03-main", "genia-main", "webpage-main"]
-    others = ["epochs", "larger-encoder", "larger-lm", "policies-pool", "policies-slice", "rate", "score-range", "smoke", "table", "window"]
-    assert [path.stem for path in EXPERIMENTS] == sorted(["alpha", "best", *main, *others])
+    others = ["epochs", "larger-encoder", "larger-lm", "policies-pool", "policies-slice", "proxy", "rate", "score-range", "smoke", "table"]
+    assert [path.stem for path in EXPERIMENTS] == sorted(["alpha", "best", *main, *others, "window"])
     folder = EXPERIMENTS[0].parent
     for name, sentences in zip(main, (700, 8499, 362), strict=True):
         arms = {arm.name: arm.config for arm in read_sweep(folder / f"{name}.toml").arms}

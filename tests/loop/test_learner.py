@@ -137,3 +137,21 @@ def test_a_plain_function_is_a_policy() -> None:
     learner = ActiveLearner(recipe(policy=lambda view, n, rng: [s.id for s in view.sentences()][:n]), Pool.of(gold[10:], gold[:10]), 0)
 
     assert learner.query(2, return_scores=True) == (list(learner.pool.unlabeled)[:2], [None, None])
+
+
+def test_a_proxy_looks_at_the_pool_and_the_tagger_is_trained_beside_it() -> None:
+    gold, trained = corpus(60), []
+
+    def proxy(sentences, steps, rng, last):
+        trained.append((len(sentences), steps))
+        return Lexicon({}, 0)  # knows nothing: finds every sentence as unsure as the next
+
+    learner = ActiveLearner(recipe(proxy=proxy), Pool.of(gold[10:], gold[:10]), 0)
+    ids, scores = learner.query(5, return_scores=True)
+
+    assert len(set(scores)) == 1 and learner._tagger is None, "the large tagger was not waited for"
+    learner.query(5), learner.remember()
+    assert trained == [(10, learner.steps)], "once a round"
+    learner.teach(ids, GoldOracle(gold).annotate(learner.pool.take(ids)))
+    learner.query(5)
+    assert [count for count, _ in trained] == [10, 15] and learner.tagger.counts

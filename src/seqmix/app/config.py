@@ -67,6 +67,7 @@ class Query(_Section):
     diverse: bool = False
     without_entity: float = Field(default=0.0, ge=0, lt=1)  # share of sentences with no predicted entity
     tokens: int | None = Field(default=None, ge=1)  # a budget in tokens a round; size is then the most sentences
+    proxy: str | None = None  # an encoder, such as "starter", that looks at the pool in place of a larger one
 
 
 class Augment(_Section):

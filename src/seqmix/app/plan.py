@@ -134,6 +134,10 @@ def build_recipe(
         tagger.settings = settings(steps)
         return tagger.fit(sentences, rng, tag_set, warm=last is not None)
 
+    def proxy(sentences: Sequence[Sentence], steps: int | None, rng: np.random.Generator, last: AnyTagger | None) -> AnyTagger:
+        assert config.query.proxy is not None  # else it is not given to the recipe
+        return Tagger(config.query.proxy, config.tagger.head, settings(steps), config.tagger.device).fit(sentences, rng, tag_set)
+
     def steps(count: int) -> int:
         return max(training.min_steps, training.epochs * math.ceil(count / training.batch_size))
 
@@ -148,6 +152,7 @@ def build_recipe(
         steps=steps,
         match_steps=config.loop.match_steps,
         warm=config.loop.warm,
+        proxy=proxy if config.query.proxy else None,
     )
     if not config.augment.guard or config.augment.variant == "none":
         return recipe, None

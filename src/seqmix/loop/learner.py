@@ -21,7 +21,7 @@ from seqmix.protocols import Augmenter, Chosen, Policy, Tagger
 
 Fit = Callable[[Sequence[Sentence], int | None, np.random.Generator, Tagger | None], Tagger]
 FORMAT_VERSION = 1
-_PHASES = ("seed", "query", "augment", "train", "committee", "stop")
+_PHASES = ("seed", "query", "augment", "train", "committee", "stop", "proxy")
 REMEMBERED = 4  # rounds of predictions kept for policies that look back
 
 
@@ -42,6 +42,7 @@ class Recipe:
     match_steps: bool = True  # count the sentences augmentation should give even where there is none, so that arms take equal steps
     warm: bool = False
     members: int = 3
+    proxy: Fit | None = None  # fits a smaller tagger that looks at the pool in place of the large one
 
 
 class ActiveLearner:
@@ -54,6 +55,7 @@ class ActiveLearner:
         self.nominal = 0  # sentences augmentation was asked for so far
         self.history: dict[str, list[list[str]]] = {}
         self._tagger: Tagger | None = None
+        self._proxy: tuple[int, Tagger] | None = None  # and the round it was trained in
 
     @property
     def tagger(self) -> Tagger:
@@ -67,11 +69,21 @@ class ActiveLearner:
     def tagger(self, tagger: Tagger) -> None:
         self._tagger = tagger
 
+    @property
+    def selector(self) -> Tagger:
+        """Who looks at the pool: the tagger, or where the recipe has a proxy that one, trained on the same sentences."""
+        if self.recipe.proxy is None:
+            return self.tagger
+        if self._proxy is None or self._proxy[0] != self.round:
+            rng = generator(self.seed, self.round, "proxy")
+            self._proxy = self.round, self.recipe.proxy(self._sentences(), self.steps, rng, None)
+        return self._proxy[1]
+
     def query(self, n: int, return_scores: bool = False) -> Any:
         """The ids of the n sentences to label next, the most wanted first; with their scores when asked."""
         self.pool.check(n)
         rng = generator(self.seed, self.round + 1, "query")
-        view = TaggerView(self.pool, self.tagger, self._committee, self.history, rng)
+        view = TaggerView(self.pool, self.selector, self._committee, self.history, rng)
         ids = self.recipe.policy(view, n, rng)
         self.pool.take(ids)  # refuses strangers and repetitions
         scores = ids.scores if isinstance(ids, Chosen) else {}
@@ -94,14 +106,13 @@ class ActiveLearner:
 
     def train(self) -> Tagger:
         """Train on everything labeled and generated so far."""
-        sentences = [*self.pool.labeled.values(), *(one.sentence for one in self.generated)]
         rng = generator(self.seed, self.round, "train")
-        self._tagger = self.recipe.fit(sentences, self.steps, rng, self._tagger if self.recipe.warm else None)
+        self._tagger = self.recipe.fit(self._sentences(), self.steps, rng, self._tagger if self.recipe.warm else None)
         return self._tagger
 
     def remember(self) -> None:
         """Keep this round's predictions on the pool for policies that look at their history."""
-        for sentence, paths in zip(self.pool.unlabeled.values(), self.tagger.best_paths(self.pool.unlabeled.values()), strict=True):
+        for sentence, paths in zip(self.pool.unlabeled.values(), self.selector.best_paths(self.pool.unlabeled.values()), strict=True):
             self.history.setdefault(sentence.id, []).append(list(paths[0].tags))
             del self.history[sentence.id][:-REMEMBERED]
 
@@ -115,12 +126,16 @@ class ActiveLearner:
     def _committee(self) -> list[Tagger]:
         """Members that really differ: each its own seed and its own bootstrap sample of the labeled sentences."""
         members = []
-        labeled = [*self.pool.labeled.values(), *(one.sentence for one in self.generated)]
+        labeled, fit = self._sentences(), self.recipe.proxy or self.recipe.fit
         rng = generator(self.seed, self.round, "committee")
         for own in rng.spawn(self.recipe.members):
             drawn = [labeled[i] for i in own.integers(len(labeled), size=len(labeled))]
-            members.append(self.recipe.fit(drawn, self.recipe.steps(len(drawn)), own, None))
+            members.append(fit(drawn, self.recipe.steps(len(drawn)), own, None))
         return members
+
+    def _sentences(self) -> list[Sentence]:
+        """What is learned from: everything labeled and generated so far."""
+        return [*self.pool.labeled.values(), *(one.sentence for one in self.generated)]
 
     def save(self, folder: Path | str) -> None:
         """Everything but the recipe, which is code: the pool, the labels, what was generated, the tagger."""

@@ -24,8 +24,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from seqmix.data.augmented import Augmented, hubness, new_tokens
 from seqmix.data.files import replacing, write_text
 from seqmix.data.scheme import spans
@@ -275,8 +273,7 @@ def _stop(plan: Plan, learner: ActiveLearner, done: Sequence[dict[str, Any]], nu
 
 def _uncertainty(learner: ActiveLearner) -> float:
     """The highest mean token entropy left in the pool."""
-    probs = learner.tagger.probabilities(learner.pool.unlabeled.values())
-    return max((float(-(own * np.log(np.maximum(own, 1e-30))).sum(axis=1).mean()) for own in probs), default=0.0)
+    return max(learner.selector.unsure(learner.pool.unlabeled.values(), "entropy"), default=0.0)
 
 
 def _spans(sentence: Sentence) -> int:

@@ -101,7 +101,6 @@ class WordPieces:
             windows.append(Window(np.array(ids), owned, edges[owned] - edges[first] + len(self.before)))
         return windows
 
-
     def _one_window(self, words: list[tuple[int, ...]]) -> Window:
         """A sentence that fits, as almost all do: the same without the arithmetic of several windows, in a third of the time."""
         ids, at = list(self.before), []
