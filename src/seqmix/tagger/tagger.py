@@ -22,7 +22,7 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError, DataError, ModelError
 from seqmix.starter import STARTER, load_encoder
-from seqmix.starter.loader import base_encoder
+from seqmix.starter.loader import NO_CODE, base_encoder
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
 from seqmix.tagger.network import HEADS, Network, autocast, padded
 from seqmix.tagger.pieces import Window, WordPieces, by_length, pack
@@ -219,7 +219,7 @@ class Tagger:
             tagger = cls(described["encoder"], described["head"], Settings(**described["settings"]), device)
             tagger.tag_set = TagSet(tuple(described["tags"]))
             with seeded(0):  # weights are drawn, then overwritten
-                model = AutoModel.from_config(AutoConfig.from_pretrained(folder), trust_remote_code=False)
+                model = AutoModel.from_config(AutoConfig.from_pretrained(folder, **NO_CODE), trust_remote_code=False)
                 tagger._build(model, PreTrainedTokenizerFast.from_pretrained(folder), torch.Generator())
             network, _, _ = tagger._ready()
             missing, unexpected = network.load_state_dict(load_file(folder / "model.safetensors"), strict=False)
