@@ -21,6 +21,7 @@ from sqlalchemy import make_url
 
 from seqmix.data.files import replacing, sync
 from seqmix.data.sentence import Sentence
+from seqmix.data.versions import foreign
 from seqmix.errors import ConfigError, DataError, SeqMixError, StoreError, TagError
 from seqmix.serve.queue import Rules
 from seqmix.serve.store import Store, create_store, open_store, sqlite_url
@@ -173,8 +174,8 @@ def read_settings(folder: Path) -> Settings:
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
         found = given.pop("format_version", None)
-        if type(found) is not int or found > FORMAT:
-            raise ConfigError(f"format_version is {found}, this seqmix reads up to {FORMAT}; upgrade seqmix")
+        if (why := foreign(folder, found, FORMAT)) is not None:
+            raise ConfigError(why)
         return _settings(given)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, SeqMixError) as error:
         raise ConfigError(f"{path}: {error}") from error

@@ -29,6 +29,7 @@ from transformers import (
 from transformers.initialization import no_init_weights
 from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
+from seqmix.data.versions import foreign
 from seqmix.errors import MissingExtraError, ModelError
 
 STARTER = "starter"
@@ -81,10 +82,8 @@ def base_encoder(name: str) -> str:
         found: dict[str, Any] = dict(json.loads(described.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise ModelError(f"the adapted encoder {name} is damaged: its {ADAPTED} cannot be read; adapt again") from error
-    if found.get("format_version") != ADAPTED_VERSION:
-        raise ModelError(
-            f"{described} has format {found.get('format_version')}; this version of seqmix reads {ADAPTED_VERSION}; adapt again"
-        )
+    if (why := foreign(Path(name), found.get("format_version"), ADAPTED_VERSION)) is not None:
+        raise ModelError(why)
     base = found.get("base")
     if not isinstance(base, str):
         raise ModelError(f"the adapted encoder {name} is damaged: its {ADAPTED} does not name its base; adapt again")

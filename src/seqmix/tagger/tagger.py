@@ -20,6 +20,7 @@ from seqmix.data.files import replacing
 from seqmix.data.scheme import legal_moves
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
+from seqmix.data.versions import foreign
 from seqmix.errors import ConfigError, DataError, ModelError
 from seqmix.starter import STARTER, load_encoder
 from seqmix.starter.loader import NO_CODE, base_encoder
@@ -284,8 +285,8 @@ def describe(folder: FilePath) -> dict[str, Any]:
         described: dict[str, Any] = dict(json.loads((folder / "tagger.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise ModelError(f"{folder} is not a tagger: it has no readable tagger.json") from error
-    if described.get("format_version") != FORMAT_VERSION:
-        raise ModelError(f"{folder} has tagger format {described.get('format_version')}; this version of seqmix reads {FORMAT_VERSION}")
+    if (why := foreign(folder, described.get("format_version"), FORMAT_VERSION)) is not None:
+        raise ModelError(why)
     lacking = [key for key in ("encoder", "head", "tags", "settings") if key not in described]
     if lacking:
         raise ModelError(f"{folder} is not a tagger: its tagger.json lacks {', '.join(lacking)}")
