@@ -25,7 +25,7 @@ from seqmix.app.migrating import KINDS, STEPS, Kind, migrated
 from seqmix.data.sentence import Sentence
 from seqmix.data.versions import foreign
 from seqmix.errors import DataError, ModelError, RunError, SeqMixError, StoreError
-from seqmix.loop.run import read_rounds
+from seqmix.loop.run import locked, read_rounds
 from seqmix.serve import schema
 from seqmix.serve.labelstudio_file import File
 from seqmix.serve.project import open_project
@@ -254,6 +254,15 @@ def test_a_step_that_breaks_off_leaves_the_backup_and_is_done_again_from_where_i
 
     assert "from format 2 to 3" in migrated(folder, (TAGGER,), {("tagger", 1): broken, ("tagger", 2): raised(3)})
     assert folder.with_name("model.v2-backup").is_dir()
+
+
+def test_a_run_that_is_being_worked_in_is_not_migrated(old) -> None:
+    folder = old("run")
+    kind = Kind("run", "config.toml", lambda: 2, migrating._in_rounds, worked_in=True)
+
+    with locked(folder), pytest.raises(RunError, match="another process is working"):
+        migrated(folder, (kind,), {("run", 1): lambda folder: pytest.fail("a step was taken")})
+    assert [path.name for path in folder.parent.iterdir()] == ["run"]
 
 
 def test_an_older_backup_is_never_written_over(old) -> None:

@@ -1,8 +1,8 @@
 """`seqmix migrate`: bring what an older seqmix wrote to the formats of this one.
 
 A step leads from one version to the next. It changes files in place, each whole or not at all, and the one that holds the version last: a
-step that was broken off is done again. What was there before lies in a backup beside it. To raise a format, raise its number where it is
-written, add a step here, and keep a folder of the old version in tests/fixtures for ever.
+step that was broken off is done again. What was there before lies in a backup beside it, but for a store in PostgreSQL. To raise a
+format, raise its number where it is written, add a step here, and keep a folder of the old version in tests/fixtures for ever.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,6 +35,7 @@ class Kind:
     mark: str  # the file by which its folder is known
     known: Callable[[], int]  # the version this seqmix writes
     found: Callable[[Path, int], object]  # the version a folder has; one that has nothing of a version yet has the known one
+    worked_in: bool = False  # a process that works in such a folder locks it
 
 
 def migrate(
@@ -46,6 +47,8 @@ def migrate(
 
 def migrated(path: Path, kinds: tuple[Kind, ...] | None = None, steps: Mapping[tuple[str, int], Step] | None = None) -> str:
     """Take the steps a folder needs, and say what was done."""
+    from seqmix.loop.run import locked
+
     kinds, steps = KINDS if kinds is None else kinds, STEPS if steps is None else steps
     kind = next((kind for kind in kinds if (path / kind.mark).is_file()), None)
     if kind is None:
@@ -58,9 +61,10 @@ def migrated(path: Path, kinds: tuple[Kind, ...] | None = None, steps: Mapping[t
         return f"{path}: a {kind.name} of format {known}, which is this seqmix's own; there is nothing to do"
     if type(found) is not int or not 0 < found < known:
         raise DataError(why)
-    backup = _backed_up(path, found)
-    for number in range(found, known):
-        steps[kind.name, number](path)
+    with locked(path) if kind.worked_in else nullcontext():
+        backup = _backed_up(path, found)
+        for number in range(found, known):
+            steps[kind.name, number](path)
     return f"{path}: a {kind.name}, brought from format {found} to {known}; what it was is in {backup}"
 
 
@@ -162,9 +166,9 @@ def _open_project(folder: Path) -> None:
 
 KINDS = (
     Kind("project", "project.toml", _known_of_projects, _in_store),
-    Kind("folder of seqmix serve", "labelstudio.sqlite", _known_of_labelstudio, _in_labelstudio),
+    Kind("folder of seqmix serve", "labelstudio.sqlite", _known_of_labelstudio, _in_labelstudio, worked_in=True),
     Kind("tagger", "tagger.json", _known_of_taggers, _in_json("tagger.json")),
     Kind("adapted encoder", "adapt.json", _known_of_encoders, _in_json("adapt.json")),
-    Kind("run", "config.toml", _known_of_runs, _in_rounds),
+    Kind("run", "config.toml", _known_of_runs, _in_rounds, worked_in=True),
 )
 STEPS: Mapping[tuple[str, int], Step] = {("project", 1): _open_project}  # by kind and the version a step starts from
