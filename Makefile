@@ -1,9 +1,9 @@
-# make demo · make test · make check · make bench · make results    (each makes its own .venv first)
+# make demo · make test · make check · make bench · make results · make audit    (each makes its own .venv first)
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow check bench results lock clean
+.PHONY: demo test slow check bench results audit lock clean
 
 demo: $(VENV)/ready
 	$(BIN)/seqmix simulate --preset demo --data gazette --out runs/demo/nte --set augment.variant=none
@@ -29,6 +29,11 @@ bench: $(VENV)/ready
 # Tables and figures of docs/results.md from results/*.csv.
 results: $(VENV)/ready
 	$(BIN)/python scripts/results.py
+
+# What we depend on against the weaknesses we know of, and the bill of materials.
+audit: $(VENV)/ready
+	$(BIN)/python scripts/audit.py
+	$(BIN)/python scripts/sbom.py sbom.json
 
 $(VENV)/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -82,7 +82,7 @@ def test_a_round_in_a_process_of_its_own_trains_ranks_and_suggests(tmp_path: Pat
     settings = load_config(None, None, [*_defaults(None), f'tagger.encoder="{encoder}"', "training.lr=3e-3", "training.min_steps=120"])
     backend = build_backend(tmp_path / "state", settings, None, None, "", 24, settle=0.2)
     project = {"id": 1, "created_at": "2026-11-15T11:55:15Z", "label_config": CONFIG}
-    with TestClient(create_app(backend)) as studio:
+    with TestClient(create_app(backend), base_url="http://127.0.0.1:9090") as studio:
         for number, sentence in enumerate(toy(24), 1):
             text, offsets = surface(sentence, Options())
             values = [{"start": s.start, "end": s.end, "labels": [s.type]} for s in to_spans(sentence, offsets)]

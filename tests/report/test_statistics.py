@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import integrate, interpolate, stats
 
 from seqmix.report.statistics import (
     Curve,
@@ -125,3 +126,77 @@ def test_holm_does_not_count_a_test_that_could_not_be_made() -> None:
     first, none = holm([0.02, math.nan])
 
     assert first == 0.02 and math.isnan(none)
+
+
+def test_holm_is_the_closed_test_of_bonferroni() -> None:
+    """scipy has no Holm: this is its definition, a hypothesis falls when every set with it falls by Bonferroni."""
+    ps = [0.011, 0.02, 0.03, 0.2]
+    sets = [own for size in range(1, 5) for own in combinations(range(4), size)]
+    closed = [max(min(1.0, len(own) * min(ps[i] for i in own)) for own in sets if at in own) for at in range(4)]
+
+    assert holm(ps) == pytest.approx(closed)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_holm_lies_between_no_correction_and_scipys_weakest_and_strongest(ps: list[float]) -> None:
+    """Never below Benjamini and Hochberg's, which promises less, and never above Bonferroni's, which asks for more."""
+    found = np.array(holm(ps))
+
+    assert (found >= stats.false_discovery_control(ps, method="bh") - 1e-12).all()
+    assert (found <= np.minimum(1, len(ps) * np.array(ps)) + 1e-12).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.floats(0, 1)), min_size=2, max_size=12, unique_by=lambda point: point[0]))
+def test_the_area_is_scipys_trapezoid_over_the_range(points: list[tuple[int, float]]) -> None:
+    x, y = zip(*sorted(points), strict=True)
+
+    assert area_under_curve(Curve(x, y)) == pytest.approx(integrate.trapezoid(y, x) / (x[-1] - x[0]))
+
+
+@given(st.lists(st.floats(0.01, 1), min_size=2, max_size=8), st.floats(0.1, 0.9))
+def test_labels_to_reach_is_the_inverse_of_scipys_straight_lines(steps: list[float], share: float) -> None:
+    """On a rising curve, reading the labels at a target and the F1 at these labels gives the target back."""
+    y = np.cumsum(steps)
+    x = 100.0 * np.arange(len(y))
+    target = y[0] + share * (y[-1] - y[0])
+
+    needed = labels_to_reach(Curve(tuple(x), tuple(y)), target)
+
+    assert needed is not None
+    assert interpolate.make_interp_spline(x, y, k=1)(needed) == pytest.approx(target)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=30), st.sampled_from([0.8, 0.9, 0.95, 0.99]))
+def test_every_mean_interval_is_scipys(values: list[float], level: float) -> None:
+    found = mean_interval(values, level)
+    expected = stats.ttest_1samp(values, 0).confidence_interval(level) if np.ptp(values) > 1e-9 else (np.mean(values),) * 2
+
+    assert (found.low, found.high) == pytest.approx(tuple(expected), abs=1e-9)
+
+
+@given(st.lists(st.integers(-20, 20), min_size=1, max_size=12))
+def test_every_wilcoxon_p_is_scipys_with_zeros_left_out(differences: list[int]) -> None:
+    moved = [d for d in differences if d]
+    expected = stats.wilcoxon(moved).pvalue if moved else 1.0
+
+    assert wilcoxon(differences, [0] * len(differences)) == pytest.approx(expected)
+
+
+@given(st.lists(st.integers(-9, 9), min_size=2, max_size=7))
+def test_every_exact_permutation_p_is_scipys(differences: list[int]) -> None:
+    given_pairs = (np.array(differences, dtype=float), np.zeros(len(differences)))
+    expected = stats.permutation_test(
+        given_pairs, lambda a, b, axis: np.sum(a - b, axis=axis), permutation_type="samples", n_resamples=np.inf, vectorized=True
+    )
+
+    assert paired_permutation(*given_pairs, np.random.default_rng(0)) == pytest.approx(expected.pvalue)
+
+
+def test_the_bootstrap_is_near_the_interval_of_all_resamples() -> None:
+    """With four pairs all 4⁴ resamples can be made: their quantiles are what the drawn ones estimate."""
+    differences = [0.01, 0.05, -0.02, 0.03]
+    means = [np.mean(drawn) for drawn in product(differences, repeat=4)]
+
+    found = paired_bootstrap(differences, [0.0] * 4, np.random.default_rng(0), draws=50_000, level=0.8)
+
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(means, [0.1, 0.9])), abs=0.0015)

@@ -22,7 +22,7 @@ TEXTS = {1: "Lena left Oslo.", 2: "🚀🇳🇴 Lena left Oslo.", 3: "nothing he
 
 
 def client(folder: Path, password: Password | None = None, body: int = 1 << 20, **options: Any) -> TestClient:
-    return TestClient(create_app(backend(folder, **options), password, body))
+    return TestClient(create_app(backend(folder, **options), password, body), base_url="http://127.0.0.1:9090")
 
 
 @pytest.fixture
@@ -444,3 +444,12 @@ def test_the_cut_of_a_task_that_brings_its_tokens_is_kept(studio: TestClient) ->
 
     body = {"project": UID, "label_config": CONFIG, "tasks": [task(9, text, tokens=[[0, 10], [11, 15]])]}
     assert studio.post("/predict", json=body).json()["results"][0]["result"][0]["value"]["text"] == "Lena-Marie"
+
+
+def test_without_a_password_only_names_of_this_machine_are_answered_to(studio: TestClient, tmp_path: Path) -> None:
+    for host in ("evil.example", "localhost.evil.example", ""):
+        assert studio.get("/health", headers={"Host": host}).status_code == 421
+        assert studio.post("/webhook", json={}, headers={"Host": host}).status_code == 421
+    assert studio.get("/health", headers={"Host": "localhost:9090"}).status_code == 200
+    with client(tmp_path / "guarded", Password("seqmix", "secret")) as guarded:  # a password is enough: it may stand behind any name
+        assert guarded.get("/health", headers={"Host": "labels.example", "Authorization": "Bearer secret"}).status_code == 200

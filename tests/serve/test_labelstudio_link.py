@@ -22,6 +22,7 @@ from seqmix.serve.labelstudio_link import Link, LinkError
 from seqmix.serve.labelstudio_rounds import Rank
 
 KEY = "0123456789abcdef"
+HERE = "http://127.0.0.1:9090"
 
 
 class Studio(ThreadingHTTPServer):
@@ -166,7 +167,7 @@ def test_the_key_does_not_follow_a_redirect(studio: Studio) -> None:
 
 def test_each_round_puts_the_projects_tasks_in_order(studio: Studio, tmp_path: Path) -> None:
     studio.tasks = [task(1, "Lena left"), task(2, "Bo met Ada"), task(3, "Lena", annotation(9, 3, region("Lena", "Lena", "PER")))]
-    with TestClient(create_app(backend(tmp_path, link=Link(studio.url, KEY), min_new=1))) as client:
+    with TestClient(create_app(backend(tmp_path, link=Link(studio.url, KEY), min_new=1)), base_url=HERE) as client:
         client.post("/setup", json={"project": UID, "schema": CONFIG})
         eventually(lambda: client.get("/health").json()["trained_on"] == 1)  # the annotation that was there before we came
         first = eventually(lambda: studio.model_version.startswith("seqmix-") and len(studio.predictions) == 2 and studio.model_version)
@@ -187,7 +188,7 @@ def test_each_round_puts_the_projects_tasks_in_order(studio: Studio, tmp_path: P
 def test_predictions_that_were_refused_are_sent_again_whole(studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(labelstudio_worker, "_RETRY", 0.1)
     studio.strict, studio.tasks = True, [task(1, "Lena left"), task(2, "Bo met Ada"), task(3, "Ada")]
-    with TestClient(create_app(backend(tmp_path, link=Link(studio.url, KEY)))) as client:
+    with TestClient(create_app(backend(tmp_path, link=Link(studio.url, KEY))), base_url=HERE) as client:
         client.post("/setup", json={"project": UID, "schema": CONFIG})
         eventually(lambda: client.get("/health").json()["tasks"] == 3)
         studio.tasks = studio.tasks[:2]  # task 3 is deleted, and nobody told us
@@ -201,7 +202,7 @@ def test_predictions_that_were_refused_are_sent_again_whole(studio: Studio, tmp_
 
 
 def test_a_label_studio_that_is_down_stops_nothing(tmp_path: Path) -> None:
-    with TestClient(create_app(backend(tmp_path, link=Link("http://127.0.0.1:9", KEY), min_new=1))) as client:
+    with TestClient(create_app(backend(tmp_path, link=Link("http://127.0.0.1:9", KEY), min_new=1)), base_url=HERE) as client:
         client.post("/setup", json={"project": UID, "schema": CONFIG})
         client.post("/webhook", json=created(1, 1, "Lena left", region("Lena left", "Lena", "PER")))
         eventually(lambda: client.get("/health").json()["trained_on"] == 1)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from seqmix import __version__
-from seqmix.app import adapting, annotating, augmenting, corpora, projects, serving, simulating, sweeping, tagging
+from seqmix.app import adapting, annotating, augmenting, corpora, migrating, projects, serving, simulating, sweeping, tagging
 from seqmix.app.console import emit, err, say
 from seqmix.errors import SeqMixError
 
@@ -43,6 +43,7 @@ for command in (
     sweeping.sweep,
     corpora.convert,
     corpora.info,
+    migrating.migrate,
 ):
     app.command()(command)
 app.add_typer(projects.project, name="project")

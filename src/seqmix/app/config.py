@@ -178,6 +178,13 @@ def load_config(preset: str | None, file: Path | None = None, changes: list[str]
         raise ConfigError(f"{place}: {what}") from error
 
 
+def text_for(folder: Path, config: Config) -> str:
+    """The config as TOML for a run in a folder: as it stands there where it says the same, for a key that is new since is not in it."""
+    path = folder / "config.toml"
+    same = path.is_file() and load_config(None, path) == config
+    return path.read_text(encoding="utf-8") if same else config.toml()
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from seqmix import __version__
-from seqmix.app.config import Config, load_config
+from seqmix.app.config import Config, load_config, text_for
 from seqmix.app.console import emit, err, say
 from seqmix.app.tracking import tracker
 from seqmix.errors import ConfigError, RunError
@@ -39,7 +39,7 @@ def simulate(
 
     follow = tracker(track, out, settings)
     plan = build_plan(settings, read_splits(data, settings), out / "encoder")
-    start_files(out, settings.toml(), environment())
+    start_files(out, text_for(out, settings), environment())
     say(f"{settings.arm}: {settings.loop.seed_size} sentences, then {settings.loop.rounds} rounds; {training_runs(settings)} training runs")
     done = run(plan, out, _teller(settings.loop.rounds, follow))
     last = done[-1]

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from seqmix.app.config import Config, Data
+from seqmix.app.config import Config, Data, text_for
 from seqmix.app.sweep import Arm, Job
 from seqmix.app.workers import Tell
 from seqmix.data.samples import is_sample
@@ -75,7 +75,9 @@ def run_job(here: Here, job: Job, tell: Tell) -> None:
     plan = replace(plan, names=names, save_models=False)
     about = environment()
     device = config.tagger.device or about["device"]
-    start_files(folder, job.config.toml(), {**about, "device": device if device == "cpu" else about["device"], "workers": here.workers})
+    start_files(
+        folder, text_for(folder, job.config), {**about, "device": device if device == "cpu" else about["device"], "workers": here.workers}
+    )
 
     def report(event: dict[str, Any]) -> None:
         if event["phase"] == "round":

@@ -30,6 +30,7 @@ from seqmix.data.scheme import spans
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
+from seqmix.data.versions import foreign
 from seqmix.errors import RunError
 from seqmix.loop.learner import REMEMBERED, ActiveLearner, Recipe, generator
 from seqmix.loop.pool import Pool
@@ -87,10 +88,8 @@ def read_rounds(folder: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError) as error:
         raise RunError(f"{path} is damaged: {error}; remove its broken last line to go on from the round before") from error
     for line in done:
-        if line.get("format_version") != FORMAT_VERSION:
-            raise RunError(
-                f"{folder} was written by another version (format {line.get('format_version')}, this is {FORMAT_VERSION}); start a new run"
-            )
+        if (why := foreign(folder, line.get("format_version"), FORMAT_VERSION)) is not None:
+            raise RunError(why)
     return done
 
 

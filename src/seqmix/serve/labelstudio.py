@@ -3,8 +3,8 @@
     GET /health · GET / · POST /setup · POST /predict · POST /webhook · POST /train · GET /versions
 
 Errors are {"error": "one sentence"}: 401 without the password, 403 from a browser, 413 too large, 415 no JSON, 422 not what was expected,
-409 another project's. The work is done in threads and in a process of its own, so that /health and /webhook, which Label Studio gives
-one second, always answer at once.
+409 another project's, 421 under a name that is not this machine's. The work is done in threads and in a process of its own, so that
+/health and /webhook, which Label Studio gives one second, always answer at once.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from starlette.exceptions import HTTPException
 from seqmix.errors import RunError, SeqMixError
 from seqmix.serve.labelstudio_backend import Backend
 from seqmix.serve.labelstudio_tasks import Json
+from seqmix.serve.security import Hosts
 
 BODY = 64 * 1024 * 1024  # bytes: Label Studio sends all tasks at once when predictions are retrieved
 
@@ -96,6 +97,9 @@ def create_app(backend: Backend, password: Password | None = None, body: int = B
 
 
 def _admit(request: Request, password: Password | None) -> None:
+    """subtle: without a password only this machine is served, so a Host that is not its name means that someone's DNS points at us."""
+    if password is None and not Hosts(addresses=True).allow(request.headers.get("host", "")):
+        raise HTTPException(421, "this backend has no password and answers to localhost alone; set one in SEQMIX_PASSWORD")
     if password is not None and not password.admits(request.headers.get("authorization", "")):
         raise HTTPException(401, "this backend needs its user and password", {"WWW-Authenticate": 'Basic realm="seqmix"'})
     if "origin" in request.headers:  # Label Studio's server sends none; a browser always does when another site makes it post

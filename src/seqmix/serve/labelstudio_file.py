@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from seqmix.data.versions import foreign
 from seqmix.errors import RunError
 
 FORMAT_VERSION = 1
@@ -53,8 +54,9 @@ class File:
             version = self.get("format_version")
         except (OSError, sqlite3.Error) as error:
             raise RunError(f"cannot use the folder {folder}: {error}; give an empty one, or one that seqmix serve made") from error
-        if version != FORMAT_VERSION:
-            raise RunError(f"{folder} has format {version}; this version of seqmix reads {FORMAT_VERSION}")
+        if (why := foreign(folder, version, FORMAT_VERSION)) is not None:
+            self.close()
+            raise RunError(why)
 
     def close(self) -> None:
         """No more after this."""

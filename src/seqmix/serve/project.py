@@ -19,8 +19,9 @@ from typing import Any
 
 from sqlalchemy import make_url
 
-from seqmix.data.files import sync, write_text
+from seqmix.data.files import replacing, sync
 from seqmix.data.sentence import Sentence
+from seqmix.data.versions import foreign
 from seqmix.errors import ConfigError, DataError, SeqMixError, StoreError, TagError
 from seqmix.serve.queue import Rules
 from seqmix.serve.store import Store, create_store, open_store, sqlite_url
@@ -144,9 +145,7 @@ def create_project(
 
     with _building(folder, guidelines) as part:
         create_store(settings.store or sqlite_url(part / STORE), settings.tags, fill).close()
-    write_text(folder / SETTINGS, settings.toml())
-    if settings.store is not None and make_url(settings.store).password:
-        (folder / SETTINGS).chmod(0o600)
+    _write_settings(folder, settings, 0o600 if settings.store is not None and make_url(settings.store).password else None)
     return made[0]
 
 
@@ -175,8 +174,8 @@ def read_settings(folder: Path) -> Settings:
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
         found = given.pop("format_version", None)
-        if type(found) is not int or found > FORMAT:
-            raise ConfigError(f"format_version is {found}, this seqmix reads up to {FORMAT}; upgrade seqmix")
+        if (why := foreign(folder, found, FORMAT)) is not None:
+            raise ConfigError(why)
         return _settings(given)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, SeqMixError) as error:
         raise ConfigError(f"{path}: {error}") from error
@@ -186,10 +185,17 @@ def change_settings(folder: Path, **changes: Any) -> Settings:
     """Write some settings anew, once it is certain that they are good ones."""
     before = read_settings(folder)
     settings = replace(before, **changes)
-    mode = (folder / SETTINGS).stat().st_mode
-    write_text(folder / SETTINGS, settings.toml())
-    (folder / SETTINGS).chmod(mode & 0o777)
+    _write_settings(folder, settings, (folder / SETTINGS).stat().st_mode & 0o777)
     return settings
+
+
+def _write_settings(folder: Path, settings: Settings, mode: int | None) -> None:
+    """subtle: the mode is set before the text is there, so that a password is readable by others at no moment."""
+    with replacing(folder / SETTINGS) as beside:
+        beside.touch(0o666 if mode is None else mode)
+        beside.write_text(settings.toml(), encoding="utf-8", newline="\n")
+        if mode is not None:
+            beside.chmod(mode)
 
 
 def check_tags(tags: Sequence[str]) -> None:

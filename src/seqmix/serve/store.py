@@ -40,7 +40,7 @@ from seqmix.serve.records import (
 from seqmix.serve.schema import events, meta, queue, sentences, sqlite_url
 from seqmix.serve.texts import Added
 
-__all__ = ["Store", "create_store", "open_store", "sqlite_url"]
+__all__ = ["Store", "create_store", "open_store", "sqlite_url", "store_version"]
 
 _STREAMS = ("active", "audit", "seed")
 _STRETCH = 100  # ranks written in one turn, a few milliseconds: somebody may be waiting to save
@@ -57,6 +57,12 @@ def open_store(url: str | URL) -> Store:
         store.close()
         raise
     return store
+
+
+def store_version(url: str | URL) -> int | None:
+    """The version of a store's tables, which are left as they are; None where there are none."""
+    with Store(schema.connect(url)) as store, store.reading() as conn:
+        return schema.version(conn)
 
 
 def create_store(url: str | URL, tags: Sequence[str], fill: Callable[[Store], None] = lambda store: None) -> Store:

@@ -1,11 +1,11 @@
-"""Models by name: `starter`, a local folder, or anything on the Hugging Face hub. Code inside a model folder is never run."""
+"""Models by name: `starter`, a local folder, or anything on the Hugging Face hub. Code in or named by a model folder is never run."""
 
 from __future__ import annotations
 
 import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -29,11 +29,16 @@ from transformers import (
 from transformers.initialization import no_init_weights
 from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
+from seqmix.data.versions import foreign
 from seqmix.errors import MissingExtraError, ModelError
 
 STARTER = "starter"
 ADAPTED, ADAPTED_VERSION = "adapt.json", 1  # what `seqmix adapt` leaves in a folder it wrote
 _FILES = Path(__file__).parent / "files"
+# What keeps a stranger's files from running code: none of their own is imported, nor asked about; no kernel that their config names is
+# fetched from the hub; weights are safetensors, never a pickle.
+NO_CODE: Mapping[str, Any] = {"trust_remote_code": False, "attn_implementation": None, "experts_implementation": None}
+_SAFE: Mapping[str, Any] = {**NO_CODE, "use_safetensors": True, "dtype": torch.float32}
 _SPECIAL = {"unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]"}
 
 
@@ -50,7 +55,7 @@ def load_encoder(name: str = STARTER, masked_lm: bool = False) -> tuple[PreTrain
         return model.eval(), starter_tokenizer()
     with _telling(name):
         kind = AutoModelForMaskedLM if masked_lm else AutoModel
-        model = kind.from_pretrained(name, dtype=torch.float32, trust_remote_code=False)
+        model = kind.from_pretrained(name, **_SAFE)
         return model.eval(), _tokenizer(name)
 
 
@@ -64,7 +69,7 @@ def load_language_model(name: str = STARTER) -> tuple[PreTrainedModel, PreTraine
     gguf = sorted(Path(name).glob("*.gguf")) if Path(name).is_dir() else []
     extra: dict[str, Any] = {"gguf_file": gguf[0].name} if gguf else {}
     with _telling(name):
-        model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32, trust_remote_code=False, **extra)
+        model = AutoModelForCausalLM.from_pretrained(name, **_SAFE, **extra)
         return model.eval(), AutoTokenizer.from_pretrained(name, trust_remote_code=False, **extra)
 
 
@@ -77,10 +82,8 @@ def base_encoder(name: str) -> str:
         found: dict[str, Any] = dict(json.loads(described.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise ModelError(f"the adapted encoder {name} is damaged: its {ADAPTED} cannot be read; adapt again") from error
-    if found.get("format_version") != ADAPTED_VERSION:
-        raise ModelError(
-            f"{described} has format {found.get('format_version')}; this version of seqmix reads {ADAPTED_VERSION}; adapt again"
-        )
+    if (why := foreign(Path(name), found.get("format_version"), ADAPTED_VERSION)) is not None:
+        raise ModelError(why)
     base = found.get("base")
     if not isinstance(base, str):
         raise ModelError(f"the adapted encoder {name} is damaged: its {ADAPTED} does not name its base; adapt again")

@@ -22,10 +22,11 @@ from seqmix.data.files import replacing
 from seqmix.data.scheme import legal_moves
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
+from seqmix.data.versions import foreign
 from seqmix.errors import ConfigError, DataError, ModelError
 from seqmix.protocols import Measure
 from seqmix.starter import STARTER, load_encoder
-from seqmix.starter.loader import base_encoder
+from seqmix.starter.loader import NO_CODE, base_encoder
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
 from seqmix.tagger.network import HEADS, Network, autocast, padded
 from seqmix.tagger.pieces import WordPieces, by_length, on_device, pack
@@ -236,7 +237,7 @@ class Tagger:
             tagger = cls(described["encoder"], described["head"], Settings(**described["settings"]), device)
             tagger.tag_set = TagSet(tuple(described["tags"]))
             with seeded(0):  # weights are drawn, then overwritten
-                model = AutoModel.from_config(AutoConfig.from_pretrained(folder), trust_remote_code=False)
+                model = AutoModel.from_config(AutoConfig.from_pretrained(folder, **NO_CODE), trust_remote_code=False)
                 tagger._build(model, PreTrainedTokenizerFast.from_pretrained(folder), torch.Generator())
             network, _, _ = tagger._ready()
             missing, unexpected = network.load_state_dict(load_file(folder / "model.safetensors"), strict=False)
@@ -365,8 +366,8 @@ def describe(folder: FilePath) -> dict[str, Any]:
         described: dict[str, Any] = dict(json.loads((folder / "tagger.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise ModelError(f"{folder} is not a tagger: it has no readable tagger.json") from error
-    if described.get("format_version") != FORMAT_VERSION:
-        raise ModelError(f"{folder} has tagger format {described.get('format_version')}; this version of seqmix reads {FORMAT_VERSION}")
+    if (why := foreign(folder, described.get("format_version"), FORMAT_VERSION)) is not None:
+        raise ModelError(why)
     lacking = [key for key in ("encoder", "head", "tags", "settings") if key not in described]
     if lacking:
         raise ModelError(f"{folder} is not a tagger: its tagger.json lacks {', '.join(lacking)}")

@@ -9,6 +9,7 @@ The format is guessed from name and content, or told by its name. Whatever the s
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -43,6 +44,7 @@ FORMATS: Mapping[str, Format] = {module.FORMAT.name: module.FORMAT for module in
 
 _BIO = {"E-": "I-", "L-": "I-", "S-": "B-", "U-": "B-"}
 _HEAD = 1 << 16  # bytes
+_PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"(\xb5/\xfd")  # zip, gzip, bzip2, xz, 7z, zstd
 
 __all__ = ["FORMATS", "Format", "Options", "guess", "read", "write"]
 
@@ -52,6 +54,7 @@ def read(path: Path | str, format: str | None = None, options: Options | None = 
     path, options = Path(path), options or Options()
     if not path.exists():
         raise DataError("there is no such file or folder", path)
+    _check_place(path)
     chosen = _named(format) if format else guess(path)
     return (_inner(sentence, options) for sentence in chosen.read(path, options) if _has_tokens(sentence, options))
 
@@ -87,6 +90,18 @@ def guess(path: Path) -> Format:
     if records and by_name is None:
         raise DataError(f"no known format has such records; name one of {', '.join(FORMATS)}", path, 1, head)
     return by_name or FORMATS[_by_columns(head)]
+
+
+def _check_place(path: Path) -> None:
+    """Refuse what must not or cannot be read: a folder with a link that leads out of it, and an archive.
+
+    subtle: a folder that came from elsewhere could otherwise have any file of this machine read as its text.
+    """
+    for file in path.rglob("*") if path.is_dir() else ():
+        if file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(path.resolve()):
+            raise DataError("this link leads out of its folder; put the file itself there if it belongs to the data", file)
+    if path.is_file() and _start(path, 6).startswith(_PACKED):
+        raise DataError("this is an archive, and archives are not opened; unpack it and name what was in it", path)
 
 
 def _named(name: str) -> Format:
@@ -171,15 +186,19 @@ def _check_spans(sentence: Sentence, format: Format) -> None:
 
 def _head(path: Path, limit: int = 50) -> str:
     """The first lines; a file that is one huge line is not read whole."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(_HEAD)
-    except OSError as error:
-        raise DataError(f"cannot read: {error.strerror}", path) from error
+    start = _start(path, _HEAD)
     found = start.decode("utf-8-sig", "replace").split("\n")
     if len(start) == _HEAD and len(found) > 1:
         found.pop()  # cut short
     return "\n".join(line.rstrip("\r") for line in found[:limit]).lstrip(" \n")
+
+
+def _start(path: Path, size: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError as error:
+        raise DataError(f"cannot read: {error.strerror}", path) from error
 
 
 def _first_records(path: Path, head: str, limit: int = 20) -> list[dict[str, Any]]:

@@ -57,6 +57,7 @@ def _datasets() -> Any:
 def _open(datasets: Any, path: Path) -> tuple[Any, list[str] | None, str | None]:
     """The dataset with its useful columns, the names of integer tags, and the column the tags are in."""
     with _as_data_error(path):
+        _check_files(path)
         data = datasets.load_from_disk(str(path))
     features = data.features
     if "tokens" not in features:
@@ -65,6 +66,14 @@ def _open(datasets: Any, path: Path) -> tuple[Any, list[str] | None, str | None]
     feature = getattr(features[key], "feature", None) if key else None
     names = feature.names if isinstance(feature, datasets.ClassLabel) else None
     return data.select_columns([c for c in ("id", "tokens", key, "text", "offsets") if c in features]), names, key
+
+
+def _check_files(path: Path) -> None:
+    """Refuse a dataset that names files elsewhere: the library would open them."""
+    named = [str(file["filename"]) for file in json.loads((path / "state.json").read_text(encoding="utf-8"))["_data_files"]]
+    strange = next((name for name in named if name != Path(name).name or name == ".." or "\\" in name), None)
+    if strange is not None:
+        raise DataError("expected the files of a dataset to lie in its own folder", path / "state.json", None, strange)
 
 
 def _rows(data: Any, path: Path) -> Iterator[dict[str, Any]]:
