@@ -17,6 +17,7 @@ from seqmix.app.sweep_results import Row, Runs, read_results
 from seqmix.report.statistics import Curve, Interval, area_under_curve, holm, mean_interval, paired_bootstrap, paired_permutation, wilcoxon
 
 LEVEL = 0.05
+BENCH = "bench.csv"  # among the results, but of no sweep
 Rounds = Mapping[int, Row]  # of one run, by number of labeled sentences
 Measure = Callable[[Rounds], float | None]  # one number of a run; None where the run does not have it
 
@@ -155,7 +156,7 @@ class Measured:
 def measure_all(experiments: Path, results: Path) -> dict[str, Measured]:
     """Every sweep file but the smoke test, by name, with its runs."""
     runs: Runs = {}
-    for row in read_results(sorted(results.glob("*.csv"))):
+    for row in read_results(sorted(path for path in results.glob("*.csv") if path.name != BENCH)):
         runs.setdefault((row["experiment"], row["arm"], row["seed"]), []).append(row)
     sweeps = [read_sweep(path) for path in sorted(experiments.glob("*.toml")) if path.stem != "smoke"]
     return {experiment.name: gather(experiment, runs) for experiment in sweeps}
