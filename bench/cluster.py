@@ -170,7 +170,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         made = build_pool(varied(corpus.train, args.sentences), Path(folder) / "pool")
         train(corpus.train[:200], args.layers, Path(folder) / "model")
-        about = "starter" if args.layers is None else f"{args.layers} layers of the starter"
+        about = "starter" if args.layers is None else f"the starter with {args.layers} of its layers"
         if args.kill:
             kill(made, Path(folder) / "model", about)
         else:
