@@ -1,8 +1,9 @@
-"""What the benchmarks share: the data, one way to print a table, and the table of all their figures, results/bench.csv."""
+"""What the benchmarks share: data, and more like it; one way to print a table; one file of all figures, results/bench.csv."""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +39,34 @@ def load(folder: str | None) -> Corpus:
         name, train, test = "gazette", sample("gazette:train"), sample("gazette:test")
     order = np.random.default_rng(0).permutation(len(train))
     return Corpus(name, [train[i] for i in order], test, TagSet.of(train))
+
+
+def varied(sentences: Sequence[Sentence], n: int, repeats: float = 0.0) -> Iterator[Sentence]:
+    """n sentences like those given: real ones with two tokens from elsewhere in each; a share of them stood there before, anywhere."""
+    words = [token for sentence in sentences for token in sentence.tokens]
+    for number in range(n):
+        lot, place = _lots(number)
+        earlier = place % (number + 1) if lot < repeats * 2**32 else number
+        yield Sentence(f"s{number}", _like(sentences, words, earlier))
+
+
+def _like(sentences: Sequence[Sentence], words: Sequence[str], number: int) -> tuple[str, ...]:
+    """The tokens of sentence `number`, which follow from the number alone, so that it can be met again."""
+    pick, first = _lots(number + 1_000_000_007)
+    second, third = _lots(pick + first)
+    tokens = list(sentences[pick % len(sentences)].tokens)
+    tokens[first % len(tokens)] = words[second % len(words)]
+    tokens[third % len(tokens)] = words[(first ^ third) % len(words)]
+    return tuple(tokens)
+
+
+def _lots(number: int) -> tuple[int, int]:
+    """Two numbers below 2³² that look random (the finalizer of SplitMix64); numpy's generators are slow one number at a time."""
+    mixed = number * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
+    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
+    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
+    mixed ^= mixed >> 31
+    return mixed >> 32, mixed & 0xFFFFFFFF
 
 
 def show(head: list[str], rows: list[list[object]]) -> None:

@@ -8,8 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from seqmix.app.workers import Tell, work_through
 from seqmix.errors import ConfigError
+from seqmix.scale.workers import Tell, work_through
 
 
 def do(job: str, tell: Tell) -> tuple[str, int]:

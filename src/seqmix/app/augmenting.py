@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 
 from seqmix.app.console import emit, say
 from seqmix.app.inputs import Comment, Data, FormatName, Key, Misaligned, TagColumn, TokenColumn, drawn, format_options, labeled_data
+from seqmix.app.scoring import Address, Engine
 from seqmix.augment.pairing import VARIANTS
 from seqmix.augment.replacement import METHODS
 from seqmix.augment.together import BEST
@@ -20,6 +22,9 @@ from seqmix.data.files import replacing, write_text
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.report.case import as_page, as_text, cases
+from seqmix.scale.augmenting import augment_in_parts
+from seqmix.scale.engines import crew_of
+from seqmix.scale.workers import Crew
 
 
 def augment(
@@ -49,6 +54,10 @@ def augment(
     weight: Annotated[float | None, typer.Option(help="A fixed λ.")] = None,
     limit: Annotated[int | None, typer.Option(help="Use this many of the sentences, drawn at random with the seed.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same sentences.")] = 0,
+    part_size: Annotated[int | None, typer.Option(help="Augment parts of so many sentences by themselves (5000 is usual).")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Parts at a time, each in a process of its own.")] = 1,
+    engine: Engine = "local",
+    address: Address = None,
     explain: Annotated[bool, typer.Option(help="Tell each pair as the paper's case study does, the rejected ones too.")] = False,
     explain_html: Annotated[Path | None, typer.Option(help="The same as an HTML page.")] = None,
     stats: Annotated[bool, typer.Option(help="Print figures about what was generated.")] = False,
@@ -60,12 +69,13 @@ def augment(
     misaligned: Misaligned = "error",
 ) -> None:
     """Make new labeled sentences from labeled ones; needs no tagger and no active learning."""
-    from seqmix.app.build import build_augmenter, build_table, parse_score_range  # here, since it loads torch
+    from seqmix.app.build import augmenter_again, build_augmenter, build_table, parse_score_range  # here, since it loads torch
 
     if not 0 < rate <= 100:
         raise ConfigError(f"--rate is {rate:g}; it must lie above 0 and be at most 100")
     if out is None and not (explain or stats or explain_html):
         raise ConfigError("say what to do with the sentences: --out FILE, --explain, --explain-html FILE or --stats")
+    crew = _crew(part_size, table, workers, engine, address)
     settings: dict[str, Any] = {
         "window": window, "density": density, "alpha": alpha, "score_range": parse_score_range(score_range), "windows": windows,
         "partners": partners, "oov": oov, "keep_case": keep_case, "max_uses": max_uses, "weight": weight,
@@ -77,7 +87,12 @@ def augment(
     sentences = drawn(labeled_data(data, format, options), limit, rng)
     mixes = variant in VARIANTS or variant == BEST
     words = build_table(table, encoder, distance, sentences, rng).narrowed(sentences, seen, alphabetic, min_count) if mixes else None
-    made = build_augmenter(variant, words, lm, base, **settings).augment(sentences, round(rate * len(sentences)), rng)
+    n = round(rate * len(sentences))
+    if part_size is None:
+        made = build_augmenter(variant, words, lm, base, **settings).augment(sentences, n, rng)
+    else:
+        again = partial(augmenter_again, variant, encoder, distance, words.starts if words is not None else None, lm, base, settings)
+        made = augment_in_parts(again, sentences, n, rng, part_size, crew, workers)
     if out is not None:
         with replacing(out) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
             for one in made:
@@ -96,6 +111,16 @@ def augment(
             say(f"explained in {explain_html}")
     if stats:
         emit("\n".join(f"{name}: {value}" for name, value in figures(made, sentences, len(words) if words is not None else 0).items()))
+
+
+def _crew(part_size: int | None, table: str, workers: int, engine: str, address: str | None) -> Crew | None:
+    """Who works on the parts; this process alone unless more are asked for."""
+    alone = workers == 1 and engine == "local" and address is None
+    if part_size is None and not alone:
+        raise ConfigError("workers share parts among them; say how large a part is: --part-size 5000")
+    if part_size is not None and table != "encoder":
+        raise ConfigError(f"--part-size goes with --table encoder, which every worker can make for itself, not with {table}")
+    return None if alone else crew_of(engine, address)
 
 
 def figures(made: Augmentation, sentences: Sequence[Sentence], entries: int) -> dict[str, Any]:

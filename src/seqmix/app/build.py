@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -68,6 +69,17 @@ def build_augmenter(
         raise ConfigError(f"there is no variant {variant!r}; there are {', '.join(AUGMENTERS)}")
     judge = judge or (Perplexity(lm, base) if settings.get("score_range") is not None else None)
     return SeqMix(variant, table=table, discriminator=judge, **settings)
+
+
+def augmenter_again(variant: str, encoder: str, distance: Any, starts: Any, lm: str, base: Any, settings: Mapping[str, Any]) -> Augmenter:
+    """The same augmenter in another process: a table cannot be sent there, but what may be generated (`starts`) can."""
+    table = replace(_again_table(encoder, distance), starts=starts) if starts is not None else None
+    return build_augmenter(variant, table, lm, base, **settings)
+
+
+@lru_cache(maxsize=1)
+def _again_table(encoder: str, distance: Any) -> Table:
+    return build_table("encoder", encoder, distance, (), np.random.default_rng(0))
 
 
 def build_table(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from seqmix import __version__
-from seqmix.app import adapting, annotating, augmenting, corpora, migrating, projects, serving, simulating, sweeping, tagging
+from seqmix.app import adapting, annotating, augmenting, corpora, migrating, projects, scoring, serving, simulating, sweeping, tagging
 from seqmix.app.console import emit, err, say
 from seqmix.errors import SeqMixError
 
@@ -41,12 +41,14 @@ for command in (
     simulating.status,
     simulating.report,
     sweeping.sweep,
+    scoring.score,
     corpora.convert,
     corpora.info,
     migrating.migrate,
 ):
     app.command()(command)
 app.add_typer(projects.project, name="project")
+app.add_typer(scoring.pool, name="pool")
 
 
 def run(arguments: list[str] | None = None) -> int:

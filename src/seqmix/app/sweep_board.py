@@ -18,9 +18,9 @@ from seqmix.app.console import err, say
 from seqmix.app.sweep import Arm, Experiment, Job
 from seqmix.app.sweep_results import Row, Runs, ordered, read_runs, rows_of, write_parquet, write_results
 from seqmix.app.sweep_worker import finished
-from seqmix.app.workers import Event
 from seqmix.data.files import write_text
 from seqmix.errors import RunError
+from seqmix.scale.workers import Event
 
 _EVERY = 5.0  # seconds between two writings of results.csv
 

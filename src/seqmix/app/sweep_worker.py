@@ -10,11 +10,11 @@ from typing import Any
 
 from seqmix.app.config import Config, Data, text_for
 from seqmix.app.sweep import Arm, Job
-from seqmix.app.workers import Tell
 from seqmix.data.samples import is_sample
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, RunError
 from seqmix.loop.run import read_rounds
+from seqmix.scale.workers import Tell
 
 _MODELS = "models/"
 

@@ -15,14 +15,15 @@ from typing import Annotated
 import typer
 
 from seqmix.app.console import emit, say
+from seqmix.app.scoring import Address, Engine
 from seqmix.app.simulating import training_runs
 from seqmix.app.sweep import Arm, Experiment, jobs, parse_seeds, read_sweep
 from seqmix.app.sweep_board import Board
 from seqmix.app.sweep_results import need_parquet
 from seqmix.app.sweep_worker import Here, run_job
-from seqmix.app.workers import work_through
 from seqmix.errors import ConfigError
 from seqmix.loop.run import locked
+from seqmix.scale.engines import crew_of
 
 
 def sweep(
@@ -34,6 +35,9 @@ def sweep(
     seeds: Annotated[str | None, typer.Option(help="Other seeds than the file's: 10 (0 to 9), 5-9 or 2,4.")] = None,
     arms: Annotated[str | None, typer.Option(help="Only these arms: a,b.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
+    engine: Engine = "local",
+    address: Address = None,
+    gpus: Annotated[float, typer.Option(min=0, help="Ray: the share of a GPU that each worker asks for; 0 is the CPU.")] = 0.0,
     limit_minutes: Annotated[float | None, typer.Option(min=0, help="Start no run after so many minutes; finish those begun.")] = None,
     reuse: Annotated[
         list[Path] | None, typer.Option(help="Another sweep's results.csv: runs with the same config, data and seed are taken from it.")
@@ -51,6 +55,7 @@ def sweep(
         return
     if out is None:
         raise ConfigError("say where the sweep should go: --out DIRECTORY")
+    work_through = crew_of(engine, address, gpus)
     if parquet:
         need_parquet()
     for arm in chosen:
@@ -61,6 +66,7 @@ def sweep(
         todo = [job for job in everything if not board.has(job)]
         workers = max(1, min(workers, len(todo)))
         board.begin(everything, todo, workers)
+        data, models = (place and place.absolute() for place in (data, models))  # workers on other nodes start elsewhere
         work = partial(run_job, Here(out.absolute(), data, models, device, workers))
         try:
             with _ended_like_ctrl_c():

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from seqmix.errors import SeqMixError
 
@@ -35,6 +35,16 @@ class Event(Generic[J]):
     job: J
     value: Any = None
     trace: str = ""
+
+
+class Crew(Protocol):
+    """Something that works through jobs: processes here, as below, or a cluster's."""
+
+    def __call__(
+        self, jobs: Sequence[J], work: Work[J], workers: int, hear: Callable[[Event[J]], None], may_start: Callable[[], bool] = ...
+    ) -> list[J]:
+        """Do the jobs in order, `workers` at a time, and tell of each; those not started because `may_start` said no are returned."""
+        ...
 
 
 def work_through(
@@ -163,16 +173,20 @@ def _serve(link: Connection, work: Work[J]) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while (job := _next(link)) is not None:
-        try:
-            value = work(job, lambda news: link.send(("told", news, "")))
-        except Exception as error:
-            last = " ".join(traceback.format_exception_only(error)[-1].split())
-            if isinstance(error, SeqMixError):
-                link.send(("failed", str(error), ""))
-                continue
-            link.send(("failed", last, traceback.format_exc()))
+        kind, value, trace = outcome(work, job, lambda news: link.send(("told", news, "")))
+        link.send((kind, value, trace))
+        if trace:
             return  # subtle: a CUDA error spoils the process for every later job, so a fresh one takes over
-        link.send(("done", value, ""))
+
+
+def outcome(work: Work[J], job: J, tell: Tell) -> tuple[Literal["done", "failed"], Any, str]:
+    """What becomes of a job: what it gives, or why it failed; with a traceback if nobody foresaw that."""
+    try:
+        return "done", work(job, tell), ""
+    except SeqMixError as error:
+        return "failed", str(error), ""
+    except Exception as error:
+        return "failed", " ".join(traceback.format_exception_only(error)[-1].split()), traceback.format_exc()
 
 
 def _next(link: Connection) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import jobs
-from seqmix.app.workers import Event, work_through
+from seqmix.scale.workers import Event, work_through
 
 
 def heard(todo: list[str], workers: int = 1) -> list[Event[str]]:

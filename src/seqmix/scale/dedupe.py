@@ -1,0 +1,90 @@
+"""Find repeats among any number of keys in bounded memory: keys go to 256 files by their first byte, and each file is sorted by itself.
+
+A key is 16 bytes (128 bits of BLAKE2): among a billion sentences, two different ones share a key with a chance of 10⁻²¹. A record is 24
+bytes on disk, so the part of a billion that is in memory at one time is 94 MB; what stays in memory is one bit a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+KEY = 16  # bytes
+_RECORD = np.dtype([("high", "<u8"), ("low", "<u8"), ("at", "<i8")])
+_HELD = 1 << 18  # records in memory before they go to their files
+Places = NDArray[np.int64]
+
+
+def key_of(tokens: Sequence[str]) -> bytes:
+    """The key of a sentence's tokens. subtle: their lengths are part of it, so that no token's content can pass for a boundary."""
+    lengths = ",".join(map(str, map(len, tokens)))
+    return blake2b(f"{lengths}\n{''.join(tokens)}".encode(), digest_size=KEY).digest()
+
+
+class Buckets:
+    """Keys and the places they were met at, in files under a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True)
+        self._held = bytearray()
+        self._met = self._stored = 0
+
+    def add(self, key: bytes) -> None:
+        """The next key; places are counted from 0."""
+        self._held += key
+        self._met += 1
+        if self._met - self._stored == _HELD:
+            self._store()
+
+    def __len__(self) -> int:
+        return self._met
+
+    def repeats(self, gone: Marks | None = None) -> Iterator[tuple[Places, Places]]:
+        """Places whose key was met before, and beside each the place before; `gone` places count as never met."""
+        self._store()
+        for file in sorted(self.folder.iterdir()):
+            records = np.fromfile(file, dtype=_RECORD)
+            if gone is not None:
+                records = records[~gone.at(records["at"])]
+            records = records[np.lexsort((records["at"], records["low"], records["high"]))]
+            again = (records["high"][1:] == records["high"][:-1]) & (records["low"][1:] == records["low"][:-1])
+            if again.any():
+                yield records["at"][1:][again], records["at"][:-1][again]
+
+    def _store(self) -> None:
+        if not self._held:
+            return
+        keys = np.frombuffer(self._held, dtype=">u8").reshape(-1, 2)
+        records = np.empty(len(keys), dtype=_RECORD)
+        records["high"], records["low"] = keys[:, 0], keys[:, 1]
+        records["at"] = np.arange(self._stored, self._met)
+        self._held, self._stored = bytearray(), self._met
+        bucket = (records["high"] >> np.uint64(56)).astype(np.uint8)
+        records = records[np.argsort(bucket, kind="stable")]
+        ends = np.cumsum(np.bincount(bucket, minlength=256))
+        for number, part in enumerate(np.split(records, ends[:-1])):
+            if len(part):
+                with (self.folder / f"{number:02x}").open("ab") as file:
+                    file.write(part.tobytes())
+
+
+class Marks:
+    """One bit a place."""
+
+    def __init__(self, size: int) -> None:
+        self._bits = np.zeros((size + 7) // 8, dtype=np.uint8)
+        self.count = 0
+
+    def mark(self, places: Places) -> None:
+        """Mark places that are not marked yet."""
+        np.bitwise_or.at(self._bits, places >> 3, np.left_shift(1, places & 7).astype(np.uint8))
+        self.count += len(places)
+
+    def at(self, places: Places) -> NDArray[np.bool_]:
+        """Which of the places are marked."""
+        return np.asarray((self._bits[places >> 3] >> (places & 7).astype(np.uint8)) & 1, dtype=bool)

@@ -1,0 +1,64 @@
+"""Other people's Parquet shards, read where they lie: columns `tokens` (lists of strings) or `text`, and `id` if they have one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from seqmix.data.formats.base import extra
+from seqmix.data.sentence import Sentence
+from seqmix.data.text import from_text
+from seqmix.errors import DataError
+from seqmix.scale.shards import BLOCK, Unit, as_data_error
+
+SUFFIX = ".parquet"
+_STRETCH = 16 * BLOCK  # rows of a row group that are one unit: row groups can be huge, and one is decoded from its start
+
+
+def parquet_units(path: Path) -> Iterator[Unit]:
+    """Stretches of each row group; only the footer is read."""
+    with as_data_error(path), _module().ParquetFile(path) as file:
+        sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+    first = 0
+    for group, size in enumerate(sizes):
+        for start in range(0, size, _STRETCH):
+            yield Unit(str(path), group, first, start, min(start + _STRETCH, size))
+        first += size
+
+
+def parquet_blocks(unit: Unit) -> Iterator[list[Sentence]]:
+    """The sentences of a unit, block by block; blocks are counted from the start of the row group."""
+    path = Path(unit.path)
+    with as_data_error(path), _module().ParquetFile(path) as file:
+        at = 0
+        for batch in file.iter_batches(BLOCK, row_groups=[unit.group], columns=_columns(file.schema_arrow.names, path)):
+            if at >= unit.start:
+                yield list(_sentences(batch.to_pydict(), path, unit.first + at))
+            at += batch.num_rows
+            if at >= unit.stop:
+                return
+
+
+def _columns(there: list[str], path: Path) -> list[str]:
+    content = next((name for name in ("tokens", "text") if name in there), None)
+    if content is None:
+        raise DataError('expected a column "tokens" (lists of strings) or "text"', path, None, ", ".join(there))
+    return [name for name in ("id", content) if name in there]
+
+
+def _sentences(columns: dict[str, list[Any]], path: Path, first: int) -> Iterator[Sentence]:
+    """Without an id, a sentence is called by its place in its file, as in other formats."""
+    for number, content in enumerate(columns.get("tokens", columns.get("text", ())), 1):
+        given = columns["id"][number - 1] if "id" in columns else None
+        id = str(given) if given is not None else f"{path.stem}:{first + number}"
+        if isinstance(content, str):
+            yield from_text(id, content)
+        elif content is None or all(isinstance(token, str) for token in content):
+            yield Sentence(id, tuple(content or ()))
+        else:
+            raise DataError('expected "tokens" to be lists of strings', path, None, f"row {first + number}: {content}")
+
+
+def _module() -> Any:
+    return extra("pyarrow.parquet", "scale", "reading Parquet")

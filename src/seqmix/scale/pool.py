@@ -1,0 +1,101 @@
+"""A pool as a folder on disk: shards of blocks, every sentence once, described in `pool.json`, which is written last.
+
+pool.json      what is in it: counts, shards, a digest of everything
+00000.arrow    columns id, tokens, digest
+building/      while it is built; a folder without pool.json is a build that was broken off
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from seqmix.data.files import write_text
+from seqmix.data.sentence import Sentence
+from seqmix.errors import DataError
+from seqmix.scale.shards import Unit, batches_in, sentences_of, shard_units
+
+FORMAT_VERSION = 1
+DESCRIPTION = "pool.json"
+_KIND = "seqmix pool"
+_DOCSTART = "-DOCSTART-"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One file of a pool."""
+
+    file: str
+    sentences: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class PoolOnDisk:
+    """What pool.json says."""
+
+    folder: Path
+    sentences: int
+    tokens: int
+    longest: int  # tokens
+    digest: str  # of all ids and tokens in order
+    shards: tuple[Shard, ...]
+    left_out: dict[str, int] = field(default_factory=dict)  # how many, by reason
+
+    @property
+    def bytes(self) -> int:
+        """What its shards take on the disk."""
+        return sum(shard.bytes for shard in self.shards)
+
+    def units(self) -> Iterator[Unit]:
+        """Its blocks, in order."""
+        for shard in self.shards:
+            yield from shard_units((self.folder / shard.file).absolute(), shard.sentences)
+
+    def __iter__(self) -> Iterator[Sentence]:
+        for shard in self.shards:
+            for batch in batches_in(self.folder / shard.file):
+                yield from sentences_of(batch)
+
+
+def is_pool(folder: Path) -> bool:
+    """Whether a finished pool is there."""
+    return (folder / DESCRIPTION).is_file()
+
+
+def open_pool(folder: Path) -> PoolOnDisk:
+    """A finished pool, once it is certain that its files are all there."""
+    try:
+        described: dict[str, Any] = dict(json.loads((folder / DESCRIPTION).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise DataError(f"expected a pool, which has a {DESCRIPTION}; make one with seqmix pool build", folder) from None
+    except (OSError, ValueError, TypeError) as error:
+        raise DataError(f"expected a readable {DESCRIPTION} ({error}); build the pool again", folder) from error
+    kind, version = described.pop("kind", None), described.pop("format_version", None)
+    if (kind, version) != (_KIND, FORMAT_VERSION):
+        raise DataError(f"expected a pool of format {FORMAT_VERSION}, which this version of seqmix reads", folder, text=f"{kind} {version}")
+    try:
+        pool = PoolOnDisk(folder, **{**described, "shards": tuple(Shard(**shard) for shard in described["shards"])})
+    except (KeyError, TypeError) as error:
+        raise DataError(f"expected a readable {DESCRIPTION} ({error}); build the pool again", folder) from error
+    for shard in pool.shards:
+        path = folder / shard.file
+        size = path.stat().st_size if path.is_file() else None
+        if size != shard.bytes:
+            found = "but it is not there" if size is None else f"but it has {size}"
+            raise DataError(f"expected a shard of {shard.bytes} bytes, {found}; copy it again, or build the pool again", path)
+    return pool
+
+
+def describe(pool: PoolOnDisk) -> None:
+    """Write pool.json: from now on the pool is there."""
+    told = {name: value for name, value in asdict(pool).items() if name != "folder"}
+    write_text(pool.folder / DESCRIPTION, json.dumps({"format_version": FORMAT_VERSION, "kind": _KIND, **told}, indent=1) + "\n")
+
+
+def worth_asking(sentence: Sentence) -> bool:
+    """Whether anybody could label it: it has tokens, and is no -DOCSTART-."""
+    return bool(sentence.tokens) and sentence.tokens[0] != _DOCSTART

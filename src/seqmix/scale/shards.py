@@ -1,0 +1,137 @@
+"""Sentences on disk in blocks that can be read from the middle: Arrow files.
+
+Shards are Arrow IPC files, not compressed: a block is read where it lies, through the page cache that all workers of a machine share,
+and takes no memory but its own. A block is also what is batched and scored together. subtle: the last bits of a score hang on the batch
+it was computed in, so what stands in a block must not hang on who reads it; however work is divided, a block is never cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from seqmix.data.files import sync
+from seqmix.data.formats.base import extra
+from seqmix.data.sentence import Sentence
+from seqmix.errors import DataError
+
+BLOCK = 2048  # sentences
+Batch = Any  # a pyarrow.RecordBatch with the columns id, tokens and digest
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one worker is given at a time: rows [start, stop) of one group (record batch or row group) of a file."""
+
+    path: str
+    group: int
+    first: int  # the row of the file at which the group starts
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def key(self) -> str:
+        """What it is called in a journal."""
+        return f"{self.path}:{self.first + self.start}"
+
+
+class ShardWriter:
+    """Writes blocks into `00000.arrow`, `00001.arrow` …, `size` sentences to a file, rounded up to whole blocks."""
+
+    def __init__(self, folder: Path, size: int) -> None:
+        self.folder, self.size = folder, size
+        self.written: list[tuple[str, int]] = []  # file and sentences
+        self._file: Any = None
+
+    def __enter__(self) -> ShardWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._close()
+
+    def write(self, block: Batch) -> None:
+        """The next block; only the very last may be smaller than the others."""
+        if self._file is None:
+            self.written.append((f"{len(self.written):05d}.arrow", 0))
+            self._file = arrow().ipc.new_file(str(self.folder / self.written[-1][0]), block.schema)
+        self._file.write_batch(block)
+        name, rows = self.written[-1]
+        self.written[-1] = name, rows + block.num_rows
+        if self.written[-1][1] >= self.size:
+            self._close()
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            sync(self.folder / self.written[-1][0])
+            self._file = None
+
+
+def batch_of(ids: Sequence[str], tokens: Sequence[Sequence[str]], digests: Sequence[bytes]) -> Batch:
+    """Columns as Arrow has them."""
+    pa = arrow()
+    schema = pa.schema([("id", pa.string()), ("tokens", pa.list_(pa.string())), ("digest", pa.binary(16))])
+    return pa.record_batch([pa.array(column, field.type) for column, field in zip((ids, tokens, digests), schema, strict=True)], schema)
+
+
+def sentences_of(batch: Batch) -> list[Sentence]:
+    """A batch as we have it elsewhere."""
+    return [Sentence(id, tuple(t)) for id, t in zip(batch.column("id").to_pylist(), batch.column("tokens").to_pylist(), strict=True)]
+
+
+def whole_blocks(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """The same rows in blocks, however many came at a time."""
+    pa = arrow()
+    held: list[Batch] = []
+    for batch in batches:
+        held.append(batch)
+        while sum(part.num_rows for part in held) >= BLOCK:
+            whole = pa.concat_batches(held)
+            yield whole.slice(0, BLOCK)
+            held = [whole.slice(BLOCK)]
+    if sum(part.num_rows for part in held):
+        yield pa.concat_batches(held)
+
+
+def batches_in(path: Path) -> Iterator[Batch]:
+    """A shard, block by block. Not mapped: what is read through of a mapped file would count as our memory."""
+    pa = arrow()
+    with as_data_error(path), pa.OSFile(str(path)) as source:
+        reader = pa.ipc.open_file(source)
+        for number in range(reader.num_record_batches):
+            yield reader.get_batch(number)
+
+
+def shard_units(path: Path, rows: int) -> Iterator[Unit]:
+    """A unit a block."""
+    for group, first in enumerate(range(0, rows, BLOCK)):
+        yield Unit(str(path), group, first, 0, min(BLOCK, rows - first))
+
+
+def shard_block(unit: Unit) -> list[Sentence]:
+    """The sentences of one block, read where they lie."""
+    pa, path = arrow(), Path(unit.path)
+    with as_data_error(path), pa.memory_map(str(path)) as source:
+        return sentences_of(pa.ipc.open_file(source).get_batch(unit.group))
+
+
+def arrow() -> Any:
+    """pyarrow, if it is there."""
+    return extra("pyarrow", "scale", "a pool on disk")
+
+
+@contextmanager
+def as_data_error(path: Path) -> Iterator[None]:
+    """A file that is gone or broken, in our words rather than pyarrow's."""
+    try:
+        yield
+    except (OSError, arrow().ArrowException) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"cannot read this shard ({why}); make it anew, or take it out", path) from error

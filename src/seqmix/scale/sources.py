@@ -1,0 +1,74 @@
+"""What people call a pool: one built by us, Parquet files, or any file or folder of files in a format that is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+
+from seqmix.data import formats
+from seqmix.data.samples import is_sample, sample
+from seqmix.data.sentence import Sentence
+from seqmix.errors import DataError
+from seqmix.scale.parquet import SUFFIX, parquet_blocks, parquet_units
+from seqmix.scale.pool import is_pool, open_pool, worth_asking
+from seqmix.scale.shards import Unit, shard_block
+
+
+def read_source(name: str, format: str | None, options: formats.Options) -> Iterator[Sentence]:
+    """The sentences of a sample, a file, a folder of files, or a pool that was built before."""
+    path = Path(name)
+    if is_sample(name) and not path.exists():
+        yield from sample(name)
+    elif is_pool(path):
+        yield from open_pool(path)
+    elif path.suffix == SUFFIX and format is None:
+        for unit in parquet_units(path):
+            for block in blocks(unit):
+                yield from block
+    elif format is None and path.is_dir() and not any(one.folder and one.folder(path) for one in formats.FORMATS.values()):
+        for file in _files(path):
+            yield from read_source(str(file), None, options)
+    else:
+        yield from formats.read(path, format, options)
+
+
+def units_in_place(path: Path) -> list[Unit] | None:
+    """The units of a pool that can be read from the middle: one of ours, or Parquet. None for what must be read from its start."""
+    if is_pool(path):
+        return list(open_pool(path).units())
+    files = _files(path) if path.is_dir() else [path]
+    if any(file.suffix != SUFFIX for file in files):
+        return None
+    return [unit for file in files for unit in parquet_units(file.absolute())]
+
+
+def fingerprint(name: str) -> str:
+    """What tells a source from another, or from itself after a change: a pool's digest, else names, sizes and times of its files."""
+    path = Path(name)
+    if is_sample(name) and not path.exists():
+        return name
+    if is_pool(path):
+        return open_pool(path).digest
+    if not path.exists():
+        raise DataError("there is no such file or folder", path)
+    about = [(str(file.absolute()), file.stat().st_size, file.stat().st_mtime_ns) for file in (_files(path) if path.is_dir() else [path])]
+    return blake2b(repr(about).encode(), digest_size=16).hexdigest()
+
+
+def blocks(unit: Unit) -> Iterator[list[Sentence]]:
+    """The sentences of a unit that are worth asking, block by block: the same blocks whoever reads them."""
+    found = parquet_blocks(unit) if unit.path.endswith(SUFFIX) else iter([shard_block(unit)])
+    for block in found:
+        if kept := [sentence for sentence in block if worth_asking(sentence)]:
+            yield kept
+
+
+def _files(folder: Path) -> list[Path]:
+    """The shards in a folder, in an order that hangs on their names alone."""
+    hidden = (".", "_")  # how Spark and others mark what is no data
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    files = [path for path in found if not any(part.startswith(hidden) for part in path.relative_to(folder).parts)]
+    if not files:
+        raise DataError("expected a folder with files in it", folder)
+    return files
