@@ -26,7 +26,7 @@ import numpy as np
 from common import load, record, show, varied
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
-from seqmix.query.uncertainty import Uncertainty
+from seqmix.query.uncertainty import Uncertainty, token_entropy
 from seqmix.scale.building import build_pool
 from seqmix.scale.job import score_units
 from seqmix.scale.pool import open_pool
@@ -46,6 +46,9 @@ class StandIn:
         for sentence in sentences:
             sure = 0.5 + 0.5 / (1 + sum("".join(sentence.tokens).encode()) % 997)
             yield np.full((len(sentence), 2), (sure, 1 - sure), dtype=np.float32)
+
+    def unsure(self, sentences: Iterable[Sentence], measure: str) -> Iterator[float]:
+        return map(token_entropy, self.probabilities(sentences))
 
 
 def stand_in() -> list[StandIn]:
