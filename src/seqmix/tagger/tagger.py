@@ -72,18 +72,24 @@ class Tagger:
     ) -> Tagger:
         """Train on labeled sentences, from the pretrained weights or (`warm`) from where the last fit ended.
 
+        A training whose loss becomes no number, or that memory does not hold, is a `ModelError` and leaves the tagger as it was.
         `processes` that train one tagger together call this with the same sentences and the same rng: see `seqmix.tagger.processes`.
         """
         labeled = [sentence for sentence in sentences if sentence.labeled and len(sentence)]
         if not labeled:
             raise DataError("there is no labeled sentence to train on")
+        before = (deepcopy(self._network) if warm else self._network, self._tokenizer, self._pieces, self.tag_set)
         if not warm or self._network is None:
             self.start(tag_set or TagSet.of(labeled), rng)
         network, pieces, known = self._ready()
         windows = pieces.encode(sentence.tokens for sentence in labeled)
         rows = [known.rows(sentence) for sentence in labeled]
         try:
-            train(network, windows, rows, self.settings, self.learning_rate, rng, progress, processes)
+            names = [sentence.id for sentence in labeled]
+            train(network, windows, rows, self.settings, self.learning_rate, rng, progress, processes, names)
+        except ModelError:
+            self._network, self._tokenizer, self._pieces, self.tag_set = before
+            raise
         finally:
             network.eval()  # also when it was broken off: a tagger never predicts with dropout
         return self
