@@ -21,6 +21,7 @@ import tiny
 from seqmix.app import sweeping
 from seqmix.app.background import build_parts
 from seqmix.app.cli import run
+from seqmix.app.console import say
 from seqmix.app.sweep_board import Event
 from seqmix.data import formats
 from seqmix.data.files import LEFTOVER
@@ -179,11 +180,15 @@ class Background:
                 own.store.save(sentence.id, 1, "label", [(0, 1, "PER")])
 
     def command(self, root: Path) -> int:
-        with open_project(root / "project") as own:
-            trainer = Trainer(own, build_parts(own))
-            trainer.clean(0)
-            while trainer.step():
-                pass
+        try:
+            with open_project(root / "project") as own:
+                trainer = Trainer(own, build_parts(own))
+                trainer.clean(0)
+                while trainer.step():
+                    pass
+        except SeqMixError as error:  # as `seqmix.app.background` tells it
+            say(f"error: {error}")
+            return 2
         return 0
 
     def complaints(self, root: Path, said: str) -> list[str]:

@@ -38,7 +38,5 @@ def damaged(path: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError, LookupError, TypeError, AttributeError, DataError) as error:
         why = error.strerror if isinstance(error, OSError) else (str(error).splitlines() or [type(error).__name__])[0]
-        raise RunError(
-            f"{path} is damaged: {why}; restore it from a backup, or, if its round is not in rounds.jsonl, "
-            f"remove {path.parent} and the round is done again"
-        ) from error
+        again = f"; if its round is not in rounds.jsonl, remove {path.parent} instead and it is done again"
+        raise RunError(f"{path} is damaged: {why}; restore it from a backup" + again * path.parent.name.isdecimal()) from error

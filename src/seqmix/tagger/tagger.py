@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerFast
 
-from seqmix.data.files import replacing
 from seqmix.data.scheme import legal_moves
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
@@ -24,6 +23,7 @@ from seqmix.errors import ConfigError, DataError, ModelError
 from seqmix.starter import STARTER, load_encoder
 from seqmix.starter.loader import base_encoder
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
+from seqmix.tagger.folders import check, checksums, writing
 from seqmix.tagger.network import HEADS, Network, autocast, padded
 from seqmix.tagger.pieces import Window, WordPieces, by_length, pack
 from seqmix.tagger.processes import ALONE, Processes
@@ -201,7 +201,7 @@ class Tagger:
     def save(self, folder: FilePath | str) -> None:
         """Write everything needed to load the tagger anywhere: weights, tokenizer, tag set, settings."""
         network, _, known = self._ready()
-        described = {
+        described: dict[str, Any] = {
             "format_version": FORMAT_VERSION,
             "kind": "seqmix tagger",
             "encoder": self.encoder,
@@ -209,11 +209,12 @@ class Tagger:
             "tags": list(known.tags),
             "settings": asdict(self.settings),
         }
-        with replacing(FilePath(folder), folder=True) as beside:
+        with writing(FilePath(folder)) as beside:
             save_file({key: value.detach().cpu().contiguous() for key, value in network.state_dict().items()}, beside / "model.safetensors")
             network.encoder.config.to_json_file(str(beside / "config.json"))
             if self._tokenizer is not None:
                 self._tokenizer.save_pretrained(str(beside))
+            described["checksums"] = checksums(beside)
             (beside / "tagger.json").write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     @classmethod
@@ -222,6 +223,7 @@ class Tagger:
         folder, device = FilePath(folder), str(_device(device))
         described = describe(folder)
         try:
+            check(folder, described.get("checksums", {}))
             tagger = cls(described["encoder"], described["head"], Settings(**described["settings"]), device)
             tagger.tag_set = TagSet(tuple(described["tags"]))
             with seeded(0):  # weights are drawn, then overwritten
