@@ -55,13 +55,13 @@ def main() -> int:
 def _cases(stage: Stage, share: float) -> Iterator[tuple[str, Case, Scene, int]]:
     runs: list[Scene] = [Simulate(stage), Train(stage, over=True), Sweep(stage)]
     for scene in (*runs, Background(stage)):
-        yield "full disk", full_disk, scene, max(2, round(share * 12))
+        yield "full disk", full_disk, scene, max(2, round(share * 8))
     for scene in runs:
         yield "read-only disk", read_only_disk, scene, max(1, round(share * 4))
     for scene in (Simulate(stage), Sweep(stage)):
         yield "two writers", two_writers, scene, max(1, round(share * 3))
     for scene in (Simulate(stage), Sweep(stage), Background(stage)):
-        yield "damaged file", damaged_file, scene, max(4, round(share * 40))
+        yield "damaged file", damaged_file, scene, max(4, round(share * 24))
 
 
 def full_disk(scene: Scene, root: Path, log: Path, rng: random.Random) -> str:
