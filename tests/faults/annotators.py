@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import forked
+import mounts
 
 from seqmix.app.cli import run
 from seqmix.data.sentence import Sentence
 from seqmix.serve.project import Settings, create_project, open_project
 
 _SENTENCES = 4000
+_MOST = 200  # answers that fill a disk with room for a few pages
 
 
 @dataclass
@@ -31,25 +33,92 @@ class Served:
     wrong: list[str] = field(default_factory=list)
 
 
+@dataclass
+class Person:
+    """Somebody with a link, and what was acknowledged to them."""
+
+    port: int
+    token: str
+    rng: random.Random
+    answers: dict[str, list[Any]]
+
+    def __post_init__(self) -> None:
+        self._line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+
+    def answer(self) -> int:
+        """Ask for a sentence and answer it; the status of what was refused, or 201."""
+        status, shown = self._ask("GET", "/api/next")
+        if status != 200 or shown["sentence"] is None:
+            return status
+        id, start = shown["sentence"]["id"], self.rng.randrange(4)
+        spans = [{"start": start, "end": start + 1, "tag": self.rng.choice(("PER", "LOC"))}]
+        body = {"id": id, "version": shown["sentence"]["version"], "spans": spans, "seconds": 0.1}
+        status, said = self._ask("POST", "/api/annotations", body)
+        if "seq" in said:
+            self.answers[id] = [[span["start"], span["end"], span["tag"]] for span in spans]
+        return status
+
+    def _ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        self._line.request(method, path, None if body is None else json.dumps(body), headers)
+        reply = self._line.getresponse()
+        content = json.loads(reply.read())
+        if reply.status == 429:
+            time.sleep(float(reply.headers["Retry-After"]))
+        return reply.status, content
+
+
 def kill_servers(place: Path, kills: int, rng: random.Random) -> Served:
     """One project, many servers, each killed while answers arrive; every answer a server acknowledged must be there in the end."""
-    folder, log, found = place / "names", place / "log", place / "found"
-    sentences = [Sentence(f"s{i}", ("Lena", "left", "Oslo", str(i), ".")) for i in range(_SENTENCES)]
-    create_project(folder, sentences, Settings("names", ("PER", "LOC"), audit_share=0.0))
-    served = Served()
-    answers: dict[str, list[Any]] = {}
+    folder = place / "names"
+    forked.run(lambda: _make(folder), place / "log")
+    served, answers = Served(), dict[str, list[Any]]()
     while served.kills < kills:
-        server = forked.start(lambda: run(["annotate", str(folder), "--port", "0", "--no-browser", "--no-train"]), log)
+        server = _serve(folder, place / "log")
         try:
-            port, token = _link(server)
-            _answer(port, token, server, answers, rng)
+            _answer_until_killed(Person(*_link(server), rng, answers), server)
         finally:
             server.kill()
         served.kills += 1
-        ended = forked.run(lambda: found.write_text("\n".join(_complaints(folder, answers))) and 0, place / "checked")
-        served.wrong += [f"kill {served.kills}: {line}" for line in ([ended.said[-500:]] if ended.code else found.read_text().splitlines())]
+        served.wrong += [f"kill {served.kills}: {line}" for line in complaints(folder, answers)]
     served.acknowledged = len(answers)
     return served
+
+
+def fill_disk(root: Path, log: Path, rng: random.Random, pages: int = 24) -> tuple[int, int, list[str]]:
+    """Answers while the disk gets full and again when it has room: how many were acknowledged before and after, and what is wrong."""
+    folder, answers = root / "names", dict[str, list[Any]]()
+    mounts.small_disk(root)
+    forked.run(lambda: _make(folder), log)
+    server = _serve(folder, log)
+    try:
+        person = Person(*_link(server), rng, answers)
+        mounts.change_disk(root, mounts.used(root) + pages * 4096)
+        statuses = {person.answer() for _ in range(_MOST)}
+        before = len(answers)
+        mounts.change_disk(root)
+        statuses |= {person.answer() for _ in range(20)}
+    finally:
+        server.kill()
+    wrong = [] if 503 in statuses else ["the disk never was full"]
+    wrong += [f"the server answered {status}" for status in statuses - {201, 429, 503}]
+    return before, len(answers) - before, wrong + complaints(folder, answers)
+
+
+def complaints(folder: Path, answers: dict[str, list[Any]]) -> list[str]:
+    """What a store lacks of what was acknowledged; looked for in a child, so that no connection is inherited by the next server."""
+    found = folder.parent / "found"
+    ended = forked.run(lambda: found.write_text("\n".join(_complaints(folder, answers))) and 0, folder.parent / "checked")
+    return [ended.said[-500:]] if ended.code else found.read_text().splitlines()
+
+
+def _make(folder: Path) -> None:
+    sentences = (Sentence(f"s{i}", ("Lena", "left", "Oslo", str(i), ".")) for i in range(_SENTENCES))
+    create_project(folder, sentences, Settings("names", ("PER", "LOC"), audit_share=0.0))
+
+
+def _serve(folder: Path, log: Path) -> forked.Child:
+    return forked.start(lambda: run(["annotate", str(folder), "--port", "0", "--no-browser", "--no-train"]), log)
 
 
 def _link(server: forked.Child) -> tuple[int, str]:
@@ -61,32 +130,14 @@ def _link(server: forked.Child) -> tuple[int, str]:
     return int(link[1]), link[2]
 
 
-def _answer(port: int, token: str, server: forked.Child, answers: dict[str, list[Any]], rng: random.Random) -> None:
-    """Answer until the server is gone. subtle: it is killed by a thread of its own, in the middle of whatever it does."""
-    line = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-
-    def ask(method: str, path: str, body: Any = None) -> Any:
-        line.request(method, path, None if body is None else json.dumps(body), headers)
-        answer = line.getresponse()
-        content = json.loads(answer.read())
-        if answer.status == 429:
-            time.sleep(float(answer.headers["Retry-After"]))
-        return content
-
-    ask("GET", "/api/next")
-    killer = threading.Timer(rng.uniform(0.0, 0.3), os.kill, (server.pid, signal.SIGKILL))
+def _answer_until_killed(person: Person, server: forked.Child) -> None:
+    """subtle: the server is killed by a thread of its own, in the middle of whatever it does."""
+    person.answer()
+    killer = threading.Timer(person.rng.uniform(0.0, 0.3), os.kill, (server.pid, signal.SIGKILL))
     killer.start()
     try:
         while True:
-            shown = ask("GET", "/api/next").get("sentence")
-            if shown is None:
-                continue
-            start = rng.randrange(4)
-            spans = [{"start": start, "end": start + 1, "tag": rng.choice(("PER", "LOC"))}]
-            said = ask("POST", "/api/annotations", {"id": shown["id"], "version": shown["version"], "spans": spans, "seconds": 0.1})
-            if "seq" in said:
-                answers[shown["id"]] = [[span["start"], span["end"], span["tag"]] for span in spans]
+            person.answer()
     except (OSError, http.client.HTTPException, ValueError):
         killer.join()
 

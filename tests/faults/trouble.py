@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the encoder of the tests
 import forked
 import mounts
 import power
+from annotators import fill_disk
 from scenes import Background, Scene, Simulate, Stage, Sweep, Train, fresh
 
 _PAGE = 4096
@@ -56,6 +57,7 @@ def _cases(stage: Stage, share: float) -> Iterator[tuple[str, Case, Scene, int]]
     runs: list[Scene] = [Simulate(stage), Train(stage, over=True), Sweep(stage)]
     for scene in (*runs, Background(stage)):
         yield "full disk", full_disk, scene, max(2, round(share * 8))
+    yield "full disk under a server", full_disk_of_a_server, Background(stage), max(1, round(share * 3))
     for scene in runs:
         yield "read-only disk", read_only_disk, scene, max(1, round(share * 4))
     for scene in (Simulate(stage), Sweep(stage)):
@@ -77,6 +79,14 @@ def full_disk(scene: Scene, root: Path, log: Path, rng: random.Random) -> str:
         _one_clear_line(ended)
         _again(scene, root, log, expected)
     return "refused in one line, then done"
+
+
+def full_disk_of_a_server(scene: Scene, root: Path, log: Path, rng: random.Random) -> str:
+    """Answers arrive while the disk of a project gets full."""
+    root.mkdir(exist_ok=True)
+    before, after, wrong = fill_disk(root, log, rng)
+    assert not wrong and after > 0, f"{wrong}; {before} acknowledged before it was full, {after} after it had room"
+    return "refused answers while it was full, took them again then; none acknowledged and lost"
 
 
 def read_only_disk(scene: Scene, root: Path, log: Path, rng: random.Random) -> str:
