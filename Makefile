@@ -21,6 +21,7 @@ KILLS ?= 70
 faults: $(VENV)/ready
 	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills $(KILLS)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills 60 --only simulate --plant "no fsync"
+	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills 60 --only simulate --plant "no folder fsync"
 	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/trouble.py
 	$(BIN)/pytest -m faults tests/faults
 

@@ -56,7 +56,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=70)
     parser.add_argument("--only", default="", help="scenes whose name begins so")
-    parser.add_argument("--plant", choices=["no fsync"], help="a bug to put in; the exit code is then 0 when it was found")
+    parser.add_argument(
+        "--plant", choices=["no fsync", "no folder fsync"], help="a bug to put in; the exit code is then 0 when it was found"
+    )
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     rng = random.Random(given.seed)

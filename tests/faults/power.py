@@ -153,7 +153,7 @@ class _Counter:
         self.count += 1
         if self.count == self.number:
             self._die()
-        if name == "fsync" and self.plant == "no fsync":
+        if name == "fsync" and (self.plant == "no fsync" or (self.plant == "no folder fsync" and _is_folder(given[0]))):
             return None
         result = real(*given, **more)
         if self.disk is not None and name == "fsync":
@@ -170,10 +170,14 @@ class _Counter:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def _is_folder(handle: int) -> bool:
+    return stat.S_ISDIR(os.fstat(handle).st_mode)
+
+
 def die_at(number: int | None, root: Path, cut: bool = False, seed: int = 0, plant: str | None = None) -> Callable[[], int]:
     """Die before the `number`-th change to the folder (None: never); a function that says how many there were.
 
-    `plant` puts a bug into the project: with "no fsync" nothing is ever synced, which only a power cut can show.
+    `plant` puts a bug into the project that only a power cut can show: "no fsync", or "no folder fsync" (files, but not their names).
     """
     counter = _Counter(number, Disk(root) if cut else None, seed, plant)
     counter.wrap()

@@ -37,6 +37,7 @@ def damaged(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, LookupError, TypeError, AttributeError, DataError) as error:
-        why = error.strerror if isinstance(error, OSError) else (str(error).splitlines() or [type(error).__name__])[0]
+        told = error.expected if isinstance(error, DataError) else error.strerror if isinstance(error, OSError) else str(error)
+        why = (str(told).splitlines() or [type(error).__name__])[0]
         again = f"; if its round is not in rounds.jsonl, remove {path.parent} instead and it is done again"
         raise RunError(f"{path} is damaged: {why}; restore it from a backup" + again * path.parent.name.isdecimal()) from error
