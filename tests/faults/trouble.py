@@ -1,6 +1,6 @@
 """Disks that are full or read-only, damaged files, two writers: each ends in one clear line, then the command goes on to the same bytes.
 
-python tests/faults/trouble.py [--quick]
+python tests/faults/trouble.py [--share 1]
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Case = Callable[[Scene, Path, Path, random.Random], str]  # what happened in a w
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a few of each")
+    parser.add_argument("--share", type=float, default=0.4, help="of all that there is to try")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     rng = random.Random(given.seed)
     wrong = 0
     with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as place:
         stage = Stage.set_up(Path(place))
-        for name, case, scene, times in _cases(stage, 0.2 if given.quick else 1.0):
+        for name, case, scene, times in _cases(stage, given.share):
             told: Counter[str] = Counter()
             for _ in range(times):
                 verdict = _tried(case, scene, Path(place), rng)
@@ -56,14 +56,14 @@ def main() -> int:
 def _cases(stage: Stage, share: float) -> Iterator[tuple[str, Case, Scene, int]]:
     runs: list[Scene] = [Simulate(stage), Train(stage, over=True), Sweep(stage)]
     for scene in (*runs, Background(stage)):
-        yield "full disk", full_disk, scene, max(2, round(share * 8))
+        yield "full disk", full_disk, scene, max(1, round(share * 12))
     yield "full disk under a server", full_disk_of_a_server, Background(stage), max(1, round(share * 3))
     for scene in runs:
         yield "read-only disk", read_only_disk, scene, max(1, round(share * 4))
     for scene in (Simulate(stage), Sweep(stage)):
         yield "two writers", two_writers, scene, max(1, round(share * 3))
     for scene in (Simulate(stage), Sweep(stage), Background(stage)):
-        yield "damaged file", damaged_file, scene, max(4, round(share * 24))
+        yield "damaged file", damaged_file, scene, max(1, round(share * 40))
 
 
 def full_disk(scene: Scene, root: Path, log: Path, rng: random.Random) -> str:

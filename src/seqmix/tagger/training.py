@@ -155,7 +155,7 @@ def _one_by_one(
             own, weight = processes.share(job.chosen, rows)
 
             def backward(part: Sequence[int], job: Job = job, own: Sequence[int] = own, weight: float = weight) -> torch.Tensor:
-                share = weight * labeled(part, rows) / labeled(own, rows)
+                share = weight * (labeled(part, rows) / labeled(own, rows))
                 return _backward(network, windows, rows, part, share, _mixup_of(job, part, device), remap)
 
             loss = room.add_up(own, backward, partial(optimizer.zero_grad, set_to_none=True))
