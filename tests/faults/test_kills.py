@@ -19,12 +19,12 @@ def kills(*given: str) -> str:
 
 
 def test_killed_commands_lose_nothing_and_go_on_to_the_same_bytes() -> None:
-    said = kills("--kills", "20")
+    said = kills("--kills", "12")
 
     assert said.endswith(": 0 things wrong\n") and said.count("; 0 wrong\n") == 6
 
 
 def test_the_harness_finds_a_missing_fsync() -> None:
-    said = kills("--kills", "60", "--only", "simulate", "--plant", "no fsync")
+    said = kills("--kills", "40", "--only", "simulate", "--plant", "no fsync")
 
     assert "WRONG: simulate: power cut" in said
