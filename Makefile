@@ -1,9 +1,9 @@
-# make demo · make test · make check · make bench · make results · make audit    (each makes its own .venv first)
+# make demo · make test · make check · make faults · make bench · make results · make audit    (each makes its own .venv first)
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow check bench results audit lock clean
+.PHONY: demo test slow faults check bench results audit lock clean
 
 demo: $(VENV)/ready
 	$(BIN)/seqmix simulate --preset demo --data gazette --out runs/demo/nte --set augment.variant=none
@@ -15,6 +15,15 @@ test: $(VENV)/ready
 
 slow: $(VENV)/ready
 	$(BIN)/pytest -m slow
+
+# Kills, power cuts, full disks, damaged files, dying workers; KILLS=500 is the long form.
+KILLS ?= 70
+faults: $(VENV)/ready
+	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills $(KILLS)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills 60 --only simulate --plant "no fsync"
+	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills 60 --only simulate --plant "no folder fsync"
+	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/trouble.py
+	$(BIN)/pytest -m faults tests/faults
 
 check: $(VENV)/ready
 	$(BIN)/ruff check .

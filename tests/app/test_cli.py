@@ -103,6 +103,16 @@ def test_progress_is_plain_lines_when_standard_error_is_no_terminal(seqmix_comma
     assert ended.out == ""
 
 
+def test_trouble_with_the_disk_that_nobody_foresaw_is_one_line(monkeypatch, capfd, tmp_path):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device", str(tmp_path / "a.conll"))
+
+    monkeypatch.setattr("seqmix.app.corpora.read_data", full)
+    assert run(["info", "gazette:dev"]) == 2
+
+    assert capfd.readouterr().err == f"error: {tmp_path}/a.conll: No space left on device\n"
+
+
 def test_a_long_work_says_every_ten_seconds_how_far_it_is(monkeypatch, capfd):
     clock = iter([0.0, 3.0, 11.0, 12.0, 22.0, 40.0])
     monkeypatch.setattr(console.time, "monotonic", lambda: next(clock))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import tiny
+from seqmix.app import sweep_worker
 from seqmix.app.cli import run
 from seqmix.app.config import load_config
 from seqmix.app.sweep import jobs, parse_seeds, read_sweep
@@ -246,6 +247,24 @@ def test_a_polite_kill_ends_a_sweep_like_ctrl_c(toys: Path, tmp_path: Path) -> N
     _, said = process.communicate(timeout=120)
     assert "Toys: 6 runs" in first and "broken off with 0 of 6 runs finished; the same command goes on" in said
     assert process.returncode == 130 and (tmp_path / "results.csv").exists() and "Traceback" not in said
+
+
+def test_a_run_is_cleared_away_whole_before_it_starts_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "seed-0"
+    folder.mkdir()
+    (folder / "config.toml").write_text("seed = 0")
+    monkeypatch.setattr(shutil, "rmtree", lambda *given, **more: None)  # killed before anything of it was removed
+
+    sweep_worker._clear(folder)
+
+    assert not folder.exists(), "half removed it would be no run of ours, and refused for ever"
+
+
+def test_a_damaged_list_of_failures_is_named(toys: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "failed.csv").write_text("arm,seed,error\nnone,x,y\n")
+
+    assert sweep(toys, tmp_path) == 2
+    assert "failed.csv is damaged" in capsys.readouterr().err
 
 
 def test_tables_of_results_merge_without_repetition_and_the_newest_wins(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -8,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import seqmix
-from seqmix.data.files import lines, replacing, write_text
+from seqmix.data import files
+from seqmix.data.files import clear_leftovers, lines, make_folder, replacing, write_text
 from seqmix.errors import DataError
 
 
@@ -114,6 +117,70 @@ def test_a_linked_folder_is_replaced_and_what_it_pointed_to_is_not_touched(tmp_p
     assert (tmp_path / "latest" / "weights").read_text() == "new"
     assert (tmp_path / "first" / "weights").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "latest"]
+
+
+def test_a_folder_and_the_one_it_replaces_change_places_in_one_step(tmp_path, monkeypatch):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "weights").write_text("old")
+    renames = []
+    monkeypatch.setattr(os, "rename", lambda *names: renames.append(names))
+
+    with replacing(tmp_path / "model", folder=True) as beside:
+        (beside / "weights").write_text("new")
+
+    assert (tmp_path / "model" / "weights").read_text() == "new"
+    assert renames == [], "between two renames there would be no model"
+    assert everything_in(tmp_path) == ["model", "model/weights"]
+
+
+def test_where_a_file_system_cannot_swap_the_old_folder_steps_aside(tmp_path, monkeypatch):
+    def cannot(*_):
+        raise OSError(errno.EINVAL, "cannot")
+
+    monkeypatch.setattr(files, "swap", cannot)
+    for text in ("old", "new"):
+        with replacing(tmp_path / "model", folder=True) as beside:
+            (beside / "weights").write_text(text)
+
+    assert (tmp_path / "model" / "weights").read_text() == "new"
+    assert everything_in(tmp_path) == ["model", "model/weights"]
+
+
+def test_a_dead_writers_folder_is_cleared_by_the_next_one_and_a_living_ones_is_not(tmp_path):
+    dead, living, other = (tmp_path / name for name in (".model.1.part", ".model.2.part", ".model.md.3.part"))
+    for folder in (dead, living, other):
+        folder.mkdir()
+    handle = os.open(living, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+
+    with replacing(tmp_path / "model", folder=True):
+        pass
+
+    os.close(handle)
+    assert not dead.exists() and living.exists() and other.exists()
+
+
+def test_leftovers_are_cleared_at_any_depth_and_nothing_else_is(tmp_path):
+    kept = [".hidden", "a.part", ".a.part", "rounds/.b.txt"]
+    for name in (*kept, ".a.txt.12.part", "rounds/.model.12.old/weights"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+
+    clear_leftovers(tmp_path)
+
+    assert everything_in(tmp_path) == sorted([*kept, "rounds"])
+
+
+def test_the_names_of_new_folders_are_synced_too(tmp_path, monkeypatch):
+    synced = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (synced.append(str(Path(f"/proc/self/fd/{handle}").readlink())), real(handle)))
+
+    made = make_folder(tmp_path / "runs" / "a" / "rounds")
+
+    assert made == [tmp_path / "runs" / "a" / "rounds", tmp_path / "runs" / "a", tmp_path / "runs"]
+    assert {str(tmp_path), str(tmp_path / "runs"), str(tmp_path / "runs" / "a")} <= set(synced)
+    assert make_folder(tmp_path / "runs") == []
 
 
 def test_what_a_killed_process_left_behind_does_no_harm(tmp_path):

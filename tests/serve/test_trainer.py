@@ -20,12 +20,15 @@ from seqmix.data.samples import sample
 from seqmix.data.scheme import spans
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
+from seqmix.errors import ModelError
 from seqmix.loop.learner import Recipe
 from seqmix.protocols import Chosen
 from seqmix.query.uncertainty import token_entropy
+from seqmix.serve import background
 from seqmix.serve.project import Project, Settings, create_project, open_project
 from seqmix.serve.queue import next_sentence
 from seqmix.serve.records import Mark, digest
+from seqmix.serve.status import NOTE, _model
 from seqmix.serve.suggestions import Guess, suggestion, with_quota
 from seqmix.serve.supervisor import Supervisor
 from seqmix.serve.trainer import Parts, Trainer
@@ -299,6 +302,26 @@ def test_seed_labels_are_learned_from_before_anybody_answers(tmp_path):
         assert (school.last.number, school.last.labeled) == (1, 5)
         assert sorted(school.mixer.batches[0]) == [s.id for s in labeled]
         assert not school.trainer.step()
+
+
+def test_a_training_that_fails_is_said_and_the_last_model_goes_on_serving(school: Class, monkeypatch):
+    class Enough(BaseException):
+        """Ends a trainer that would try again for ever."""
+
+    def fails() -> bool:
+        raise ModelError("the loss became nan at step 3 of 60")
+
+    def pause(seconds: float) -> None:
+        raise Enough
+
+    monkeypatch.setattr(school.trainer, "step", fails)
+    monkeypatch.setattr(background.time, "sleep", pause)
+    with pytest.raises(Enough):
+        background._train(school.trainer, background.Pulse(school.project, lambda job: job()))
+
+    noted = school.project.store.noted(NOTE)
+    assert noted["failed"] and noted["phase"] == "the last training failed: the loss became nan at step 3 of 60"
+    assert _model(None, noted, None)["training"] is False
 
 
 def test_the_last_two_models_are_kept_and_what_a_killed_trainer_left_is_cleared(school: Class):

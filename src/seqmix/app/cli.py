@@ -67,6 +67,12 @@ def run(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # what no command has foreseen: a disk that is full or gone, a folder that is not ours
+        if debug:
+            err.print_exception()
+        place = f"{error.filename}: " if error.filename is not None else ""
+        say(f"error: {place}{error.strerror or error}")
+        return 2
     return 0
 
 

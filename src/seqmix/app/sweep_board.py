@@ -146,8 +146,11 @@ def _duration(seconds: float) -> str:
 def _read_failures(path: Path) -> dict[tuple[str, int], str]:
     if not path.exists():
         return {}
-    records = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
-    return {(record["arm"], int(record["seed"])): record["error"] for record in records}
+    try:
+        records = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+        return {(record["arm"], int(record["seed"])): record["error"] for record in records}
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise RunError(f"{path} is damaged: {error}; remove it, it only lists what failed") from error
 
 
 def _write_failures(path: Path, failures: dict[tuple[str, int], str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ from seqmix.app.config import load_config
 from seqmix.app.sweep import Experiment, Job
 from seqmix.data.files import replacing, write_text
 from seqmix.errors import DataError, MissingExtraError, RunError
+from seqmix.loop.kept import read_json
 from seqmix.loop.run import read_rounds
 from seqmix.report.curves import load_run
 
@@ -129,5 +129,4 @@ def _digits(value: float | None, digits: int) -> float | None:
 
 
 def _environment(folder: Path) -> dict[str, Any]:
-    about: dict[str, Any] = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
-    return about
+    return read_json(folder / "environment.json")

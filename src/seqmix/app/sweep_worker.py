@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -98,7 +99,10 @@ def finished(folder: Path) -> bool:
 def _clear(folder: Path) -> None:
     """Make room for a run that starts over. subtle: one with models goes on where it was, and what is no run is not ours to remove."""
     if (folder / "config.toml").exists() and not finished(folder) and not any(folder.glob("rounds/*/model")):
-        shutil.rmtree(folder)
+        away = folder.with_name(f".{folder.name}.{os.getpid()}.old")  # subtle: one that is half removed would look like no run of ours
+        shutil.rmtree(away, ignore_errors=True)
+        folder.rename(away)
+        shutil.rmtree(away)
 
 
 @lru_cache(maxsize=4)

@@ -21,6 +21,7 @@ from seqmix.app.sweep import Arm, Experiment, jobs, parse_seeds, read_sweep
 from seqmix.app.sweep_board import Board
 from seqmix.app.sweep_results import need_parquet
 from seqmix.app.sweep_worker import Here, run_job
+from seqmix.data.files import clear_leftovers
 from seqmix.errors import ConfigError
 from seqmix.loop.run import locked
 from seqmix.scale.engines import crew_of
@@ -61,6 +62,7 @@ def sweep(
     for arm in chosen:
         Here(out, data, models, device).check(arm)
     with locked(out):
+        clear_leftovers(out)
         board = Board(experiment, out, reuse or (), parquet)
         everything = jobs(experiment, chosen, wanted)
         todo = [job for job in everything if not board.has(job)]

@@ -12,9 +12,9 @@ import numpy as np
 
 from seqmix.data import formats
 from seqmix.data.augmented import Augmentation, Augmented
-from seqmix.data.files import replacing
+from seqmix.data.files import lines, replacing
 from seqmix.data.sentence import Sentence
-from seqmix.errors import RunError
+from seqmix.errors import DataError, RunError
 from seqmix.loop.pool import Pool
 from seqmix.loop.view import TaggerView
 from seqmix.protocols import Augmenter, Chosen, Policy, Tagger
@@ -155,8 +155,8 @@ class ActiveLearner:
         folder = Path(folder)
         try:
             state = json.loads((folder / "learner.json").read_text(encoding="utf-8"))
-            generated = [json.loads(line) for line in (folder / "generated.jsonl").read_text(encoding="utf-8").splitlines()]
-        except (OSError, ValueError) as error:
+            generated = [json.loads(line) for _, line in lines(folder / "generated.jsonl")]
+        except (OSError, ValueError, DataError) as error:
             raise RunError(f"{folder} is not a saved learner: {error}") from error
         if state.get("format_version") != FORMAT_VERSION:
             raise RunError(f"{folder} has learner format {state.get('format_version')}; this version of seqmix reads {FORMAT_VERSION}")

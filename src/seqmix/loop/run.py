@@ -24,14 +24,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seqmix.data.augmented import Augmented, hubness, new_tokens
-from seqmix.data.files import replacing, write_text
+from seqmix.data.augmented import hubness, new_tokens
+from seqmix.data.files import LEFTOVER, clear_leftovers, lines, make_folder, sync, write_text
 from seqmix.data.scheme import spans
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
 from seqmix.data.versions import foreign
-from seqmix.errors import RunError
+from seqmix.errors import DataError, RunError
+from seqmix.loop.kept import damaged, read_generated, read_json
 from seqmix.loop.learner import REMEMBERED, ActiveLearner, Recipe, generator
 from seqmix.loop.pool import Pool
 from seqmix.loop.stopping import Forecast, Stopping, forecast, kappa
@@ -65,6 +66,7 @@ class Plan:
 def run(plan: Plan, folder: Path, report: Report = lambda event: None) -> list[dict[str, Any]]:
     """Do what is left of a run; the lines of rounds.jsonl."""
     with locked(folder):
+        clear_leftovers(folder)
         done = read_rounds(folder)
         learner = _restored(plan, folder, done)
         if not done:
@@ -72,10 +74,12 @@ def run(plan: Plan, folder: Path, report: Report = lambda event: None) -> list[d
         while (stop := done[-1]["stop"]) is None:
             number = len(done)
             done.append(_round(plan, folder, learner, number, None, done, report))
+        _clear_models(folder, len(done) - 1)
         last = folder / "rounds" / f"{len(done) - 1:03d}" / "model"
         if last.exists():
             shutil.rmtree(folder / "model", ignore_errors=True)
             last.rename(folder / "model")
+            sync(folder)
         report({"phase": "done", "stop": stop})
         return done
 
@@ -84,9 +88,11 @@ def read_rounds(folder: Path) -> list[dict[str, Any]]:
     """The finished rounds of a run directory."""
     path = folder / "rounds.jsonl"
     try:
-        done = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-    except (OSError, ValueError) as error:
-        raise RunError(f"{path} is damaged: {error}; remove its broken last line to go on from the round before") from error
+        done = [dict(json.loads(line)) for line in _lines(path)]
+        if [line.get("round") for line in done] != list(range(len(done))):
+            raise ValueError("its rounds are not 0, 1, 2 and so on")
+    except (OSError, ValueError, TypeError, DataError) as error:
+        raise RunError(f"{path} is damaged: {error}; restore it from a backup, or start the run anew in another directory") from error
     for line in done:
         if (why := foreign(folder, line.get("format_version"), FORMAT_VERSION)) is not None:
             raise RunError(why)
@@ -97,7 +103,7 @@ def read_rounds(folder: Path) -> list[dict[str, Any]]:
 def locked(folder: Path, wait: bool = False) -> Iterator[None]:
     """The directory for this process alone; a second one is refused at once, or waits."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         handle = (folder / "lock").open("w")
     except OSError as error:
         raise RunError(f"cannot write to the run directory {folder}: {error.strerror}") from error
@@ -115,11 +121,11 @@ def _restored(plan: Plan, folder: Path, done: Sequence[dict[str, Any]]) -> Activ
     for line in done:
         if line["round"] > 0:
             learner.pool = learner.pool.label(line["chosen"], plan.oracle.annotate(learner.pool.take(line["chosen"])))
-        learner.generated += _read_generated(folder / "rounds" / f"{line['round']:03d}" / "generated.jsonl")
+        learner.generated += read_generated(folder / "rounds" / f"{line['round']:03d}" / "generated.jsonl", line["augmentation"])
         learner.nominal += line["augmentation"]["asked"]
         learner.round = line["round"]
         if plan.looks_back:
-            tagged = json.loads((folder / "rounds" / f"{line['round']:03d}" / "predictions.json").read_text(encoding="utf-8"))
+            tagged = read_json(folder / "rounds" / f"{line['round']:03d}" / "predictions.json")
             for id, tags in tagged.items():
                 learner.history.setdefault(id, []).append(tags)
                 del learner.history[id][:-REMEMBERED]
@@ -134,7 +140,7 @@ def _round(
 ) -> dict[str, Any]:
     """One round: each phase leaves a file, and is skipped when that file is there."""
     place = folder / "rounds" / f"{number:03d}"
-    place.mkdir(parents=True, exist_ok=True)
+    make_folder(place)
     seconds: dict[str, float] = {}
     before = learner.tagger if number else None
     chosen: list[str] = []
@@ -185,15 +191,25 @@ def _finish(folder: Path, line: dict[str, Any], seconds: dict[str, float], learn
     write_text(folder / "generated.jsonl", "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
     _append(folder / "timings.jsonl", {"round": line["round"], "seconds": {name: round(s, 3) for name, s in seconds.items()}})
     _append(folder / "rounds.jsonl", line)
-    older = folder / "rounds" / f"{line['round'] - 1:03d}" / "model"
-    shutil.rmtree(older, ignore_errors=True)
+    _clear_models(folder, line["round"])
+
+
+def _clear_models(folder: Path, last: int) -> None:
+    """Remove the models of rounds before the last one; that of any, since a kill may have come between a round and its clearing."""
+    for number in range(last):
+        shutil.rmtree(folder / "rounds" / f"{number:03d}" / "model", ignore_errors=True)
 
 
 def _append(path: Path, line: dict[str, Any]) -> None:
     """Add a line by rewriting the file beside itself: a torn last line cannot happen. A round written before is replaced."""
-    kept = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    kept = [old for old in kept if json.loads(old)["round"] != line["round"]]
+    with damaged(path):
+        kept = [old for old in _lines(path) if json.loads(old)["round"] != line["round"]]
     write_text(path, "\n".join([*kept, json.dumps(line, ensure_ascii=False)]) + "\n")
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a file that may not be there yet."""
+    return [line for _, line in lines(path)] if path.exists() else []
 
 
 def _kept(path: Path, make: Callable[[], tuple[list[str], list[float | None]]]) -> tuple[list[str], list[float | None]]:
@@ -201,7 +217,7 @@ def _kept(path: Path, make: Callable[[], tuple[list[str], list[float | None]]]) 
     if not path.exists():
         ids, scores = make()
         write_text(path, json.dumps({"ids": ids, "scores": scores}, ensure_ascii=False))
-    known = json.loads(path.read_text(encoding="utf-8"))
+    known = read_json(path, "ids", "scores")
     return known["ids"], known["scores"]
 
 
@@ -209,8 +225,8 @@ def _augmented(learner: ActiveLearner, batch: Sequence[Sentence], place: Path, g
     """Generate, or read what was generated; augmentation that the guard found to hurt is left out this round."""
     path, about = place / "generated.jsonl", place / "augmentation.json"
     if about.exists():
-        described: dict[str, Any] = json.loads(about.read_text(encoding="utf-8"))
-        learner.generated += _read_generated(path)
+        described = read_json(about, "asked", "generated")
+        learner.generated += read_generated(path, described)
         learner.nominal += described["asked"]
         return described
     start = len(learner.generated)
@@ -228,10 +244,6 @@ def _augmented(learner: ActiveLearner, batch: Sequence[Sentence], place: Path, g
     write_text(path, "".join(json.dumps(one.to_record(), ensure_ascii=False) + "\n" for one in new))
     write_text(about, json.dumps(described, ensure_ascii=False))
     return described
-
-
-def _read_generated(path: Path) -> list[Augmented]:
-    return [Augmented.from_record(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def _evaluate(tagger: Tagger, sentences: Sequence[Sentence], name: str) -> dict[str, object]:
@@ -291,17 +303,21 @@ def _timed(name: str, seconds: dict[str, float], number: int, report: Report) ->
 def start_files(folder: Path, config: str, environment: dict[str, Any]) -> None:
     """Write the config and the environment of a new run; an old run with another config is refused."""
     path = folder / "config.toml"
-    if path.exists():
-        if path.read_text(encoding="utf-8") != config:
-            raise RunError(f"{folder} holds a run with another config; give another directory, or the settings it was started with")
-        return
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        strangers = [child.name for child in folder.iterdir() if child.name != "lock"]
+        if path.exists():
+            if path.read_text(encoding="utf-8", errors="replace") != config:
+                raise RunError(f"{folder} holds a run with another config; give another directory, or the settings it was started with")
+            return
+        strangers = [child.name for child in folder.iterdir() if not _ours(child.name)] if folder.exists() else []
     except OSError as error:
         raise RunError(f"cannot use {folder} as a run directory: {error.strerror}") from error
     if strangers:
         raise RunError(f"{folder} is not empty and holds no run; give a new directory")
-    with replacing(folder / "environment.json") as beside:
-        beside.write_text(json.dumps(environment, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    write_text(path, config)
+    with locked(folder):
+        write_text(folder / "environment.json", json.dumps(environment, indent=1, sort_keys=True) + "\n")
+        write_text(path, config)
+
+
+def _ours(name: str) -> bool:
+    """What a start that was killed before it had written the config may have left."""
+    return name in ("lock", "environment.json") or LEFTOVER.fullmatch(name) is not None

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from seqmix.data.files import make_folder
 from seqmix.errors import DataError, RunError, SeqMixError, StoreError
 from seqmix.loop.run import locked
 from seqmix.serve.project import Project
@@ -32,7 +33,7 @@ def work(project: Project, build: Callable[[], Parts], parent: int | None = None
     with suppress(OSError):
         os.nice(_NICE)  # this thread, and those it starts from now on
     try:
-        project.models.mkdir(parents=True, exist_ok=True)
+        make_folder(project.models)
     except OSError as error:
         raise DataError(f"cannot keep models here: {error.strerror}", project.models) from error
     while True:

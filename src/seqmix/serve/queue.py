@@ -25,6 +25,8 @@ from seqmix.serve.records import is_key, loads
 from seqmix.serve.schema import annotators, current, events, leases, meta, queue, sentences
 from seqmix.serve.store import Store
 
+_CLOCKS_DIFFER = 60.0  # seconds by which the servers of one store may be apart
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -55,6 +57,7 @@ def next_sentence(store: Store, annotator_id: int, rules: Rules | None = None, n
         if kept is not None:
             return _given(conn, kept.sentence_id, annotator_id, kept.stream)
     with store.writing(durable=False) as conn:
+        _set_back(conn, at)
         release(conn, at - rules.lease)
         kept = conn.execute(_OWN_LEASE, {"by": annotator_id, "since": 0.0}).first()
         if kept is not None:
@@ -95,6 +98,13 @@ def release(conn: Connection, before: float) -> None:
         refresh(conn, id)
 
 
+def _set_back(conn: Connection, now: float) -> None:
+    """Leases from the future begin now: the clock was set back, and a sentence left open would stay so until it has caught up."""
+    newest = conn.execute(_NEWEST_LEASE).scalar()
+    if newest is not None and newest > now + _CLOCKS_DIFFER:
+        conn.execute(update(leases).where(leases.c.at > now + _CLOCKS_DIFFER).values(at=leases.c.at - (newest - now)))
+
+
 def _choose(conn: Connection, annotator_id: int, rules: Rules) -> tuple[str, str] | None:
     """A sentence and the stream it is given for."""
     if rules.overlap_share > 0:
@@ -120,6 +130,7 @@ def _given(conn: Connection, id: str, annotator_id: int, stream: str) -> Given:
 
 # Built once: building a statement takes SQLAlchemy longer than SQLite takes to run it.
 _BY: BindParameter[int] = bindparam("by")
+_NEWEST_LEASE = select(func.max(leases.c.at))
 _RUN_OUT = select(leases.c.sentence_id).where(leases.c.at < bindparam("before"))
 _OWN_LEASE = (  # the sentence opened last: after an undo, that is the one undone
     select(leases).where(leases.c.annotator_id == _BY, leases.c.at >= bindparam("since")).order_by(leases.c.at.desc()).limit(1)

@@ -40,7 +40,7 @@ def _model(last: Generation | None, note: dict[str, Any], trouble: str | None) -
     """The newest model and what the trainer does now; None before there is either."""
     if last is None and not note and trouble is None:
         return None
-    silent = time.time() - float(note.get("at", 0.0)) > ALIVE
+    silent = abs(time.time() - float(note.get("at", 0.0))) > ALIVE  # a clock that was set back makes nobody alive
     phase = trouble or ("starting" if silent else str(note.get("phase", WAITING)))
     return {
         "generation": None if last is None else last.number,

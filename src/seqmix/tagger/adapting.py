@@ -18,10 +18,10 @@ import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
-from seqmix.data.files import replacing
 from seqmix.errors import DataError
 from seqmix.starter import STARTER
 from seqmix.starter.loader import ADAPTED, ADAPTED_VERSION, base_encoder
+from seqmix.tagger.folders import writing
 from seqmix.tagger.masked_lm import AdaptSettings, MaskedLM, held_out_loss, load_masked_lm, repeatable, train
 from seqmix.tagger.masking import Vocabulary, rows_of
 from seqmix.tagger.pieces import WordPieces
@@ -132,7 +132,7 @@ def _save(
         "lr": done.lr,
         "held_out_loss": {"before": done.before, "after": done.after},
     }
-    with replacing(done.folder, folder=True) as beside, _no_bars():
+    with writing(done.folder) as beside, _no_bars():
         model.to("cpu").save_pretrained(str(beside))
         tokenizer.save_pretrained(str(beside))
         (beside / ADAPTED).write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from seqmix.tagger.pieces import Batch, Window, pack
 
 _STEPS = 64  # whose batches lie on the device at a time
 _KEPT = 4  # stages
+Stretch = tuple[int, list[float]]  # the number of its first step, from 0, and the loss of each
 _stages: OrderedDict[tuple[Any, ...], _Stage] = OrderedDict()
 
 
@@ -53,33 +53,34 @@ def replay(
     network: Network,
     windows: Sequence[Sequence[Window]],
     rows: Sequence[np.ndarray[Any, Any]],
-    jobs: Iterator[Job],
+    jobs: Sequence[Job],
     make_optimizer: Callable[[nn.Module], torch.optim.Optimizer],
     key: tuple[Any, ...],
     clip: float,
     batch_size: int,
     width: int,
     seed: int,
-) -> Iterator[tuple[int, float]]:
-    """Train in place; the length and mean loss of each stretch of steps. `key` names all that shapes a step but its batch."""
+) -> Iterator[Stretch]:
+    """Train in place, at the very end: up to then the network is as it was. `key` names all that shapes a step but its batch."""
     device = next(network.parameters()).device
     stage = _stage(network, make_optimizer, key, clip)
     stage.take(network)
     crf = network.chain is not None
     length = -(-max(len(own) for own in rows) // 16) * 16 if crf else 0
     complete = crf and not any(np.isnan(own).any() for own in rows)
-    done = 0
-    while True:
-        stretch = list(islice(jobs, _STEPS))
-        if not stretch:
-            break
+    for done in range(0, len(jobs), _STEPS):
+        stretch = jobs[done : done + _STEPS]
         packed = [pack([windows[i] for i in job.chosen], True, network.first_position, width=width) for job in stretch]
         most = max(len(batch.ids) for batch in packed)
         shape = Shape(-(-most // 4) * 4, width, batch_size, length, stretch[0].mixup is not None, complete)
         laid = lay_out(shape, stretch, packed, [[rows[i] for i in job.chosen] for job in stretch], network.first_position)
-        yield len(stretch), stage.run(shape, laid, len(stretch), device, seed + done)
-        done += len(stretch)
+        yield done, stage.run(shape, laid, len(stretch), device, seed + done)
     stage.give(network)
+
+
+def forget_stages() -> None:
+    """Let go of the memory that stages hold."""
+    _stages.clear()
 
 
 def lay_out(
@@ -150,8 +151,8 @@ class _Stage:
         with torch.no_grad():
             torch._foreach_copy_(list(network.parameters()), list(self.network.parameters()))
 
-    def run(self, shape: Shape, laid: dict[str, np.ndarray[Any, Any]], steps: int, device: torch.device, seed: int) -> float:
-        """All steps laid out; the mean of their losses."""
+    def run(self, shape: Shape, laid: dict[str, np.ndarray[Any, Any]], steps: int, device: torch.device, seed: int) -> list[float]:
+        """All steps laid out; their losses."""
         buffers = self._buffers(shape, laid, device)
         for name, values in laid.items():
             buffers[name][: len(values)].copy_(torch.from_numpy(values).pin_memory() if device.type == "cuda" else torch.from_numpy(values))
@@ -164,7 +165,8 @@ class _Stage:
                 self.graphs[shape].replay()
             else:
                 self._step(shape, buffers)  # the same arithmetic, for the tests
-        return float(buffers["losses"][:steps].mean())
+        losses: list[float] = buffers["losses"][:steps].tolist()
+        return losses
 
     def _buffers(self, shape: Shape, laid: dict[str, np.ndarray[Any, Any]], device: torch.device) -> dict[str, Tensor]:
         if shape not in self.buffers:

@@ -48,7 +48,7 @@ class Processes:
         if self.count == 1:
             return batch, 1.0
         own = batch[self.index :: self.count]
-        return (own, _labeled(own, rows) / _labeled(batch, rows)) if own else (batch[:1], 0.0)
+        return (own, labeled(own, rows) / labeled(batch, rows)) if own else (batch[:1], 0.0)
 
     def add_up(self, parameters: Iterable[nn.Parameter], loss: Tensor) -> Tensor:
         """Give every process the sum of all gradients, and the sum of all losses, in one message."""
@@ -136,7 +136,7 @@ def _all_there(count: int) -> Iterator[None]:
         raise ModelError(f"another of the {count} processes ended early; its own message says why, or the system ended it") from error
 
 
-def _labeled(sentences: Sequence[int], rows: Sequence[np.ndarray[Any, Any]]) -> int:
+def labeled(sentences: Sequence[int], rows: Sequence[np.ndarray[Any, Any]]) -> int:
     """What a loss of these sentences is divided by."""
     return max(1, sum(int((~np.isnan(rows[i][:, 0])).sum()) for i in sentences))
 

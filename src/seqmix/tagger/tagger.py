@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerFast
 
-from seqmix.data.files import replacing
 from seqmix.data.scheme import legal_moves
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
@@ -28,6 +27,7 @@ from seqmix.protocols import Measure
 from seqmix.starter import STARTER, load_encoder
 from seqmix.starter.loader import NO_CODE, base_encoder
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
+from seqmix.tagger.folders import check, checksums, writing
 from seqmix.tagger.network import HEADS, Network, autocast, padded
 from seqmix.tagger.pieces import WordPieces, by_length, on_device, pack
 from seqmix.tagger.processes import ALONE, Processes
@@ -76,18 +76,24 @@ class Tagger:
     ) -> Tagger:
         """Train on labeled sentences, from the pretrained weights or (`warm`) from where the last fit ended.
 
+        A training whose loss becomes no number, or that memory does not hold, is a `ModelError` and leaves the tagger as it was.
         `processes` that train one tagger together call this with the same sentences and the same rng: see `seqmix.tagger.processes`.
         """
         labeled = [sentence for sentence in sentences if sentence.labeled and len(sentence)]
         if not labeled:
             raise DataError("there is no labeled sentence to train on")
+        before = (deepcopy(self._network) if warm else self._network, self._tokenizer, self._pieces, self.tag_set)
         if not warm or self._network is None:
             self.start(tag_set or TagSet.of(labeled), rng)
         network, pieces, known = self._ready()
         windows = pieces.encode(sentence.tokens for sentence in labeled)
         rows = [known.rows(sentence) for sentence in labeled]
         try:
-            train(network, windows, rows, self.settings, self.learning_rate, rng, progress, processes)
+            names = [sentence.id for sentence in labeled]
+            train(network, windows, rows, self.settings, self.learning_rate, rng, progress, processes, names)
+        except ModelError:
+            self._network, self._tokenizer, self._pieces, self.tag_set = before
+            raise
         finally:
             network.eval()  # also when it was broken off: a tagger never predicts with dropout
         return self
@@ -213,7 +219,7 @@ class Tagger:
     def save(self, folder: FilePath | str) -> None:
         """Write everything needed to load the tagger anywhere: weights, tokenizer, tag set, settings."""
         network, _, known = self._ready()
-        described = {
+        described: dict[str, Any] = {
             "format_version": FORMAT_VERSION,
             "kind": "seqmix tagger",
             "encoder": self.encoder,
@@ -221,11 +227,12 @@ class Tagger:
             "tags": list(known.tags),
             "settings": asdict(self.settings),
         }
-        with replacing(FilePath(folder), folder=True) as beside:
+        with writing(FilePath(folder)) as beside:
             save_file({key: value.detach().cpu().contiguous() for key, value in network.state_dict().items()}, beside / "model.safetensors")
             network.encoder.config.to_json_file(str(beside / "config.json"))
             if self._tokenizer is not None:
                 self._tokenizer.save_pretrained(str(beside))
+            described["checksums"] = checksums(beside)
             (beside / "tagger.json").write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     @classmethod
@@ -234,6 +241,7 @@ class Tagger:
         folder, device = FilePath(folder), str(_device(device))
         described = describe(folder)
         try:
+            check(folder, described.get("checksums", {}))
             tagger = cls(described["encoder"], described["head"], Settings(**described["settings"]), device)
             tagger.tag_set = TagSet(tuple(described["tags"]))
             with seeded(0):  # weights are drawn, then overwritten

@@ -14,12 +14,14 @@ import torch
 from torch import nn
 
 from seqmix.errors import ConfigError, ModelError
-from seqmix.tagger.graphs import Job, replay
+from seqmix.tagger.graphs import Job, Stretch, forget_stages, replay
+from seqmix.tagger.memory import Room, ran_out, release, say_once
 from seqmix.tagger.network import Mixup, Network, autocast
 from seqmix.tagger.pieces import Window, pack
-from seqmix.tagger.processes import ALONE, Processes
+from seqmix.tagger.processes import ALONE, Processes, labeled
 
 _CHAIN_SCALE = 100.0  # the CRF's learning rate over the encoder's: 3e-4 would move a transition by 0.02 in 70 steps
+_NAMED = 32  # sentences of a batch that a message names
 Progress = Callable[[int, int, float], None]  # steps done, steps in all, loss so far
 
 
@@ -68,8 +70,12 @@ def train(
     rng: np.random.Generator,
     progress: Progress | None = None,
     processes: Processes = ALONE,
+    names: Sequence[str] = (),
 ) -> None:
-    """Train in place on sentences given as windows with their tag rows [n_words, n_tags]; with `processes`, all of them call this alike."""
+    """Train in place on sentences given as windows with their tag rows [n_words, n_tags]; with `processes`, all of them call this alike.
+
+    `names` are the sentences' ids, for messages.
+    """
     if settings.mixup and processes.count > 1:
         raise ConfigError(
             f"mixup is {settings.mixup} and there are {processes.count} processes; it pairs the sentences of a batch, "
@@ -79,20 +85,29 @@ def train(
     warm = max(1, round(settings.warmup * total))
     seed = int(rng.integers(2**62))
     rates = (lr * min((step + 1) / warm, (total - step) / max(1, total - warm)) for step in range(total))
-    jobs = (
+    jobs = [
         Job(rate, chosen, _mixup([len(rows[i]) for i in chosen], settings.mixup, rng) if settings.mixup else None)
         for rate, chosen in zip(rates, _batches(len(windows), settings.batch_size, total, rng), strict=True)
-    )
+    ]
     if processes.count > 1:
         processes.check_same(_fingerprint(windows, rows, seed))
     with seeded(seed + processes.index):  # each process drops out its own
-        done = 0
-        for steps, loss in _work(network, settings, processes)(network, windows, rows, jobs, settings, lr, seed):
-            done += steps
-            if not np.isfinite(loss):
-                raise ModelError(f"the loss became {loss} at step {done} of {total}; lower the learning rate (now {lr:g})")
+        for first, losses in _work(network, settings, processes)(network, windows, rows, jobs, settings, lr, seed, names):
+            wrong = next((i for i, loss in enumerate(losses) if not np.isfinite(loss)), None)
+            if wrong is not None:
+                raise _lost(f"the loss became {losses[wrong]}", first + wrong, jobs, names, lr)
             if progress is not None:
-                progress(done, total, loss)
+                progress(first + len(losses), total, float(np.mean(losses)))
+    if not all(torch.stack([parameter.isfinite().all() for parameter in network.parameters()]).tolist()):
+        raise _lost("the weights became no numbers", total - 1, jobs, names, lr)
+
+
+def _lost(what: str, step: int, jobs: Sequence[Job], names: Sequence[str], lr: float) -> ModelError:
+    """A training that cannot be saved, with the batch at which that was seen."""
+    batch = ", ".join(names[i] for i in jobs[step].chosen[:_NAMED]) if names else ""
+    more = len(jobs[step].chosen) - _NAMED
+    named = f", whose sentences are {batch}" + (f" and {more} more" if more > 0 else "") if batch else ""
+    return ModelError(f"{what} at step {step + 1} of {len(jobs)}{named}; lower the learning rate (now {lr:g}), or look at these sentences")
 
 
 def _fingerprint(windows: Sequence[Sequence[Window]], rows: Sequence[np.ndarray[Any, Any]], seed: int) -> int:
@@ -105,7 +120,7 @@ def _fingerprint(windows: Sequence[Sequence[Window]], rows: Sequence[np.ndarray[
     return number
 
 
-def _work(network: Network, settings: Settings, processes: Processes) -> Callable[..., Iterator[tuple[int, float]]]:
+def _work(network: Network, settings: Settings, processes: Processes) -> Callable[..., Iterator[Stretch]]:
     """How the steps are done: on a GPU replayed, unless the encoder cannot read packed rows or mixup would have to cross a CRF's boxes.
 
     Several processes meet in every step, which a replayed one does not stop for.
@@ -120,56 +135,87 @@ def _one_by_one(
     network: Network,
     windows: Sequence[Sequence[Window]],
     rows: Sequence[np.ndarray[Any, Any]],
-    jobs: Iterator[Job],
+    jobs: Sequence[Job],
     settings: Settings,
     lr: float,
     seed: int,
+    names: Sequence[str] = (),
     processes: Processes = ALONE,
-) -> Iterator[tuple[int, float]]:
-    """Step after step, each batch in its own shape; steps done and their mean loss."""
+) -> Iterator[Stretch]:
+    """Step after step, each batch in its own shape."""
     device = next(network.parameters()).device
     with _only_seen_embeddings(network, windows, settings.weight_decay) as (remap, step_done):
         network.train()
         optimizer = torch.optim.AdamW(_groups(network, settings.weight_decay), lr=lr, eps=settings.epsilon, fused=True)
         losses: list[torch.Tensor] = []
-        for job in jobs:
+        room = Room(settings.batch_size, names)
+        for step, job in enumerate(jobs):
             for group in optimizer.param_groups:
                 group["lr"] = job.rate * group["scale"]
             own, weight = processes.share(job.chosen, rows)
-            batch = pack([windows[i] for i in own], network.packs, network.first_position)
-            batch.ids.copy_(remap[batch.ids])
-            batch = batch.to(device)
-            target = torch.from_numpy(np.concatenate([rows[i] for i in own])).to(device, non_blocking=True)
-            mixup = Mixup(*(torch.from_numpy(values).to(device) for values in job.mixup)) if job.mixup is not None else None
-            if mixup is not None:
-                target = mixup.rows(target)
-            with autocast(device):
-                scores = network(batch, mixup)
-            loss = network.loss(scores, target, batch.lengths) * weight
-            loss.backward()
-            loss = processes.add_up(network.parameters(), loss.detach())
+
+            def backward(part: Sequence[int], job: Job = job, own: Sequence[int] = own, weight: float = weight) -> torch.Tensor:
+                share = weight * (labeled(part, rows) / labeled(own, rows))
+                return _backward(network, windows, rows, part, share, _mixup_of(job, part, device), remap)
+
+            loss = room.add_up(own, backward, partial(optimizer.zero_grad, set_to_none=True))
+            loss = processes.add_up(network.parameters(), loss)
             nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
             step_done(job.rate)
             losses.append(loss)
-            if device.type == "cpu" or len(losses) == 50:  # on a GPU, looking at the loss would stall it
-                yield len(losses), torch.stack(losses).mean().item()
+            if device.type == "cpu" or len(losses) == 50 or step + 1 == len(jobs):  # on a GPU, looking at the loss would stall it
+                yield step + 1 - len(losses), torch.stack(losses).tolist()
                 losses.clear()
-        if losses:
-            yield len(losses), torch.stack(losses).mean().item()
+
+
+def _backward(
+    network: Network,
+    windows: Sequence[Sequence[Window]],
+    rows: Sequence[np.ndarray[Any, Any]],
+    chosen: Sequence[int],
+    weight: float,
+    mixup: Mixup | None,
+    remap: torch.Tensor,
+) -> torch.Tensor:
+    """Add the gradients of some sentences to those there are; their loss."""
+    device = next(network.parameters()).device
+    batch = pack([windows[i] for i in chosen], network.packs, network.first_position)
+    batch.ids.copy_(remap[batch.ids])
+    batch = batch.to(device)
+    target = torch.from_numpy(np.concatenate([rows[i] for i in chosen])).to(device, non_blocking=True)
+    if mixup is not None:
+        target = mixup.rows(target)
+    with autocast(device):
+        scores = network(batch, mixup)
+    loss = network.loss(scores, target, batch.lengths) * weight
+    loss.backward()
+    return loss.detach()
+
+
+def _mixup_of(job: Job, part: Sequence[int], device: torch.device) -> Mixup | None:
+    if job.mixup is None:
+        return None
+    if len(part) < len(job.chosen):
+        raise ModelError(f"memory does not hold a batch of {len(job.chosen)}, and mixup pairs its sentences; lower training.batch_size")
+    return Mixup(*(torch.from_numpy(values).to(device) for values in job.mixup))
 
 
 def _replayed(
     network: Network,
     windows: Sequence[Sequence[Window]],
     rows: Sequence[np.ndarray[Any, Any]],
-    jobs: Iterator[Job],
+    jobs: Sequence[Job],
     settings: Settings,
     lr: float,
     seed: int,
-) -> Iterator[tuple[int, float]]:
-    """The same on a GPU, where launching a small step takes ten times as long as doing it: see `graphs`."""
+    names: Sequence[str] = (),
+) -> Iterator[Stretch]:
+    """The same on a GPU, where launching a small step takes ten times as long as doing it: see `graphs`.
+
+    Fixed shapes need more memory. Where it runs out the training begins again step by step: the network has not been touched yet.
+    """
 
     def optimizer(own: nn.Module) -> torch.optim.Optimizer:
         device = next(own.parameters()).device
@@ -182,7 +228,17 @@ def _replayed(
         network.encoder.config.to_json_string(), str(network), str(network.encoder.device),
         settings.weight_decay, settings.epsilon, settings.clip, settings.dropout,
     )  # fmt: skip
-    yield from replay(network, windows, rows, jobs, optimizer, key, settings.clip, settings.batch_size, width, seed)
+    try:
+        yield from replay(network, windows, rows, jobs, optimizer, key, settings.clip, settings.batch_size, width, seed)
+        return
+    except Exception as error:
+        if not ran_out(error):
+            raise
+    forget_stages()
+    release()
+    say_once("memory ran out: training step by step instead of replaying steps on the GPU, which is slower")
+    torch.manual_seed(seed)
+    yield from _one_by_one(network, windows, rows, jobs, settings, lr, seed, names)
 
 
 @contextmanager

@@ -1,0 +1,46 @@
+"""Model folders: written whole or not at all, and known again by the checksums of their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from zlib import crc32
+
+from seqmix.data.files import replacing
+from seqmix.errors import ModelError, SeqMixError
+
+_CHUNK = 1 << 20
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[Path]:
+    """`replacing` for the libraries that write models: what they complain of when the disk is full is no OSError."""
+    with replacing(folder, folder=True) as beside:
+        try:
+            yield beside
+        except (OSError, SeqMixError):
+            raise
+        except Exception as error:
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            raise ModelError(f"cannot write the model folder {folder}: {why}") from error
+
+
+def checksums(folder: Path) -> dict[str, int]:
+    """CRC-32 of every file; a flipped bit in a weight would otherwise be a slightly worse model."""
+    return {file.name: _checksum(file) for file in sorted(folder.iterdir())}
+
+
+def check(folder: Path, expected: Mapping[str, int]) -> None:
+    """Refuse files that are not what was written; folders of earlier versions have no checksums."""
+    for name, number in expected.items():
+        if _checksum(folder / name) != number:
+            raise ValueError(f"{name} is not what was written, its checksum differs; restore it from a copy, or train again")
+
+
+def _checksum(file: Path) -> int:
+    number = 0
+    with file.open("rb") as content:
+        while chunk := content.read(_CHUNK):
+            number = crc32(chunk, number)
+    return number

@@ -1,0 +1,30 @@
+"""A few kills of each command, and a bug put in on purpose: the short form of `make faults`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at open files in /proc")
+KILLS = Path(__file__).with_name("kills.py")
+
+
+def kills(*given: str) -> str:
+    ended = subprocess.run([sys.executable, str(KILLS), *given], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def test_killed_commands_lose_nothing_and_go_on_to_the_same_bytes() -> None:
+    said = kills("--kills", "12")
+
+    assert said.endswith(": 0 things wrong\n") and said.count("; 0 wrong\n") == 6
+
+
+def test_the_harness_finds_a_missing_fsync() -> None:
+    said = kills("--kills", "40", "--only", "simulate", "--plant", "no fsync")
+
+    assert "WRONG: simulate: power cut" in said

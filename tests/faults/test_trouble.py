@@ -1,0 +1,19 @@
+"""A little of each trouble with the disk: the short form of `make faults`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a disk in a namespace of its own")
+def test_trouble_with_the_disk_is_one_line_and_destroys_nothing() -> None:
+    script = Path(__file__).with_name("trouble.py")
+
+    ended = subprocess.run([sys.executable, str(script), "--share", "0.05"], capture_output=True, text=True)
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.endswith("\n0 things wrong\n") and "two writers, simulate: 1 second refused" in ended.stdout
