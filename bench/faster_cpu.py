@@ -16,7 +16,6 @@ import time
 import warnings
 
 import numpy as np
-import torch
 from scipy.stats import spearmanr
 
 from common import load, record, show
@@ -25,13 +24,11 @@ from seqmix.tagger import Settings, Tagger
 WAYS = ("float32", "int8", "compiled")
 
 
-def change(tagger: Tagger, way: str) -> None:
-    """Put the encoder into another form."""
-    network = tagger._network
-    if way == "int8":
-        network.encoder = torch.ao.quantization.quantize_dynamic(network.encoder, {torch.nn.Linear}, dtype=torch.qint8)
-    elif way == "compiled":
-        network.encoder.compile(dynamic=True)
+def changed(tagger: Tagger, way: str) -> Tagger:
+    """The encoder in another form."""
+    if way == "compiled":
+        tagger._network.encoder.compile(dynamic=True)
+    return tagger.int8() if way == "int8" else tagger
 
 
 def tried(way: str, size: int, data: str | None) -> dict[str, object]:
@@ -39,7 +36,7 @@ def tried(way: str, size: int, data: str | None) -> dict[str, object]:
     corpus = load(data)
     tagger = Tagger(settings=Settings(epochs=5), device="cpu").fit(corpus.train[:200], np.random.default_rng(0), corpus.tags)
     sentences = [s.unlabeled() for s in corpus.train[200 : 200 + size]]
-    change(tagger, way)
+    tagger = changed(tagger, way)
     start = time.perf_counter()
     scores = list(tagger.unsure(sentences, "entropy"))
     first, seconds = time.perf_counter() - start, []

@@ -160,3 +160,13 @@ def _gazette(name: str) -> Path:
     from seqmix.data import samples
 
     return Path(samples.__file__).parent / "gazette" / f"{name}.conll"
+
+
+def test_rounded_weights_give_nearly_the_same_best_and_are_another_job(model: Path, tmp_path: Path) -> None:
+    pool = tmp_path / "pool"
+    assert run(["pool", "build", "gazette:train", "--out", str(pool)]) == 0
+    assert score(pool, model, tmp_path / "a.jsonl", "--top", "50") == score(pool, model, tmp_path / "b.jsonl", "--top", "50", "--int8") == 0
+
+    exact, rounded = read(tmp_path / "a.jsonl"), read(tmp_path / "b.jsonl")
+    assert len({one["id"] for one in exact} & {one["id"] for one in rounded}) >= 40
+    assert [one["score"] for one in exact] != [one["score"] for one in rounded]

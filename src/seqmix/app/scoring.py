@@ -80,6 +80,7 @@ def score(
         int | None, typer.Option(min=1, help="Processes or actors, each with the model loaded once; 1, or all a Ray cluster has room for.")
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the best there is by default.")] = None,
+    int8: Annotated[bool, typer.Option("--int8", help="On a CPU: round the weights, for half the time and nearly the same order.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the policies random and bald.")] = 0,
     format: FormatName = None,
     token_column: TokenColumn = 0,
@@ -100,6 +101,8 @@ def score(
     if policy == "qbc" and len(model) < 2:
         raise ConfigError("--policy qbc compares the members of a committee; give --model two times or more, each its own folder")
     device = device if device and engine == "ray" else str(Tagger(device=device).device)  # a cluster may have what we have not
+    if int8 and device.startswith("cuda"):
+        raise ConfigError("--int8 is for CPUs; give --device cpu, or leave it off")
     workers = workers or (1 if engine == "local" else AS_MANY_AS_FIT)
     crew = None if engine == "local" and workers == 1 and address is None else crew_of(engine, address, float(device.startswith("cuda")))
     options = format_options(token_column=token_column, comment=comment, misaligned=misaligned)
@@ -112,9 +115,10 @@ def score(
         "top": top,
         "seed": seed,
         "device": device,
+        "int8": int8,
         "read as": [format, token_column, comment, misaligned],
     }
-    scorer = Scorer(rule, from_folders(model, device), top, seed)
+    scorer = Scorer(rule, from_folders(model, device, int8), top, seed)
     start = time.monotonic()
     with side_folder(out, about) as folder:
         units = units_in_place(Path(source))

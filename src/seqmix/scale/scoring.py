@@ -116,12 +116,13 @@ def _station(scorer: Scorer) -> Station:
     return Station(scorer)
 
 
-def from_folders(folders: Sequence[Path], device: str | None) -> Callable[[], Sequence[Tagger]]:
+def from_folders(folders: Sequence[Path], device: str | None, int8: bool = False) -> Callable[[], Sequence[Tagger]]:
     """A way to load taggers that can be sent to a worker."""
-    return partial(_load, tuple(str(folder.absolute()) for folder in folders), device)
+    return partial(_load, tuple(str(folder.absolute()) for folder in folders), device, int8)
 
 
-def _load(folders: Sequence[str], device: str | None) -> list[Tagger]:
+def _load(folders: Sequence[str], device: str | None, int8: bool) -> list[Tagger]:
     from seqmix.tagger import Tagger as Trained  # here, since it loads torch
 
-    return [Trained.load(folder, device) for folder in folders]
+    taggers = [Trained.load(folder, device) for folder in folders]
+    return [tagger.int8() for tagger in taggers] if int8 else list(taggers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -28,6 +28,7 @@ from seqmix.starter import STARTER, load_encoder
 from seqmix.starter.loader import NO_CODE, base_encoder
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
 from seqmix.tagger.folders import check, checksums, writing
+from seqmix.tagger.int8 import quantized, whole
 from seqmix.tagger.network import HEADS, Network, autocast, padded
 from seqmix.tagger.pieces import WordPieces, by_length, on_device, pack
 from seqmix.tagger.processes import ALONE, Processes
@@ -82,6 +83,8 @@ class Tagger:
         labeled = [sentence for sentence in sentences if sentence.labeled and len(sentence)]
         if not labeled:
             raise DataError("there is no labeled sentence to train on")
+        if warm and self._network is not None:
+            whole(self._network)
         before = (deepcopy(self._network) if warm else self._network, self._tokenizer, self._pieces, self.tag_set)
         if not warm or self._network is None:
             self.start(tag_set or TagSet.of(labeled), rng)
@@ -105,6 +108,15 @@ class Tagger:
         with seeded(0):  # weights are drawn, then drawn again from the run's own generator
             self._build(deepcopy(model), tokenizer, torch.Generator().manual_seed(int(rng.integers(2**62))))
         return self
+
+    def int8(self) -> Tagger:
+        """A copy for looking at a pool on a CPU, with the encoder's weights in int8; it can be neither trained nor saved."""
+        network, _, _ = self._ready()
+        if self.device.type != "cpu":
+            raise ConfigError(f"int8 is for CPUs, and this tagger is on {self.device}; give device cpu, or leave int8 off")
+        made = copy(self)
+        made._network = quantized(network)
+        return made
 
     @property
     def learning_rate(self) -> float:
@@ -219,6 +231,7 @@ class Tagger:
     def save(self, folder: FilePath | str) -> None:
         """Write everything needed to load the tagger anywhere: weights, tokenizer, tag set, settings."""
         network, _, known = self._ready()
+        whole(network)
         described: dict[str, Any] = {
             "format_version": FORMAT_VERSION,
             "kind": "seqmix tagger",
