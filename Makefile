@@ -31,9 +31,16 @@ check: $(VENV)/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The quick set, on quiet cores; each prints its table and writes its rows into results/bench.csv. On a GPU: bash bench/gpu.sh
 bench: $(VENV)/ready
-	$(BIN)/python bench/train.py --sizes 700
-	$(BIN)/python bench/predict.py --sizes 700 3453
+	$(BIN)/python bench/train.py --sizes 700 --epochs 3
+	$(BIN)/python bench/predict.py --sizes 700
+	$(BIN)/python bench/score.py --sizes 1000
+	$(BIN)/python bench/loop.py --pool 1000
+	$(BIN)/python bench/faster_cpu.py --size 500
+	$(BIN)/python bench/generate.py
+	$(BIN)/python bench/scale.py --labeled 200 700 --asked 40
+	$(BIN)/python bench/pool.py --sizes 10000
 
 # Tables and figures of docs/results.md from results/*.csv.
 results: $(VENV)/ready

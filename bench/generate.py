@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from common import load, show
+from common import load, record, show
 from reference import generate, nearest_token, perplexity
 from seqmix.augment.discriminator import Perplexity, ScoreRange
 from seqmix.augment.pairing import Pairing
@@ -100,6 +100,8 @@ def compare(sentences, variant: str, table: Table, name: str, args) -> list[obje
     )  # fmt: skip
     literal = time.perf_counter() - start - fast.seconds + fast.asked * literal_look_up(table, args.positions)
     same = [one.sentence.tokens for one in made] == list(dict.fromkeys(tokens for tokens, _, _ in expected))[: len(made)]
+    note = f"peer: the literal reading of the paper, its look-up timed on {args.positions} positions; same sentences: {same}"
+    record("generate", f"{variant}, {args.n} sentences", ours, "s", peer=literal, note=note)
     return [
         variant,
         args.n,

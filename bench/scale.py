@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from common import load, show
+from common import load, record, show
 from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.seqmix import SeqMix
 from seqmix.augment.table import encoder_table
@@ -46,6 +46,14 @@ if __name__ == "__main__":
         gpu = f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB" if torch.cuda.is_available() else "–"
         resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         counts = made.counts
+        where = "cuda" if torch.cuda.is_available() else "cpu"
+        record(
+            "generate, scaling",
+            f"{where}, {asked} from {labeled}",
+            1e3 * seconds / len(made),
+            "ms each",
+            note=f"{resident:.1f} GiB resident",
+        )
         rows.append(
             [
                 labeled,
