@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from seqmix.data.augmented import Augmented, hubness, new_tokens
+from seqmix.data.augmented import hubness, new_tokens
 from seqmix.data.files import replacing, write_text
 from seqmix.data.scheme import spans
 from seqmix.data.scoring import score
@@ -35,10 +35,10 @@ from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import RunError
 from seqmix.loop.learner import REMEMBERED, ActiveLearner, Recipe, generator
 from seqmix.loop.pool import Pool
+from seqmix.loop.rounds import FORMAT_VERSION, read_generated, read_object, read_rounds, records
 from seqmix.loop.stopping import Forecast, Stopping, forecast, kappa
 from seqmix.protocols import Oracle, Tagger
 
-FORMAT_VERSION = 1
 _STOP_SET = 200  # sentences of the pool on which agreement between rounds is measured
 Report = Callable[[dict[str, Any]], None]  # told of each phase and each finished round
 
@@ -81,21 +81,6 @@ def run(plan: Plan, folder: Path, report: Report = lambda event: None) -> list[d
         return done
 
 
-def read_rounds(folder: Path) -> list[dict[str, Any]]:
-    """The finished rounds of a run directory."""
-    path = folder / "rounds.jsonl"
-    try:
-        done = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-    except (OSError, ValueError) as error:
-        raise RunError(f"{path} is damaged: {error}; remove its broken last line to go on from the round before") from error
-    for line in done:
-        if line.get("format_version") != FORMAT_VERSION:
-            raise RunError(
-                f"{folder} was written by another version (format {line.get('format_version')}, this is {FORMAT_VERSION}); start a new run"
-            )
-    return done
-
-
 @contextmanager
 def locked(folder: Path, wait: bool = False) -> Iterator[None]:
     """The directory for this process alone; a second one is refused at once, or waits."""
@@ -118,11 +103,11 @@ def _restored(plan: Plan, folder: Path, done: Sequence[dict[str, Any]]) -> Activ
     for line in done:
         if line["round"] > 0:
             learner.pool = learner.pool.label(line["chosen"], plan.oracle.annotate(learner.pool.take(line["chosen"])))
-        learner.generated += _read_generated(folder / "rounds" / f"{line['round']:03d}" / "generated.jsonl")
+        learner.generated += read_generated(folder / "rounds" / f"{line['round']:03d}" / "generated.jsonl")
         learner.nominal += line["augmentation"]["asked"]
         learner.round = line["round"]
         if plan.looks_back:
-            tagged = json.loads((folder / "rounds" / f"{line['round']:03d}" / "predictions.json").read_text(encoding="utf-8"))
+            tagged = read_object(folder / "rounds" / f"{line['round']:03d}" / "predictions.json")
             for id, tags in tagged.items():
                 learner.history.setdefault(id, []).append(tags)
                 del learner.history[id][:-REMEMBERED]
@@ -194,9 +179,8 @@ def _finish(folder: Path, line: dict[str, Any], seconds: dict[str, float], learn
 
 def _append(path: Path, line: dict[str, Any]) -> None:
     """Add a line by rewriting the file beside itself: a torn last line cannot happen. A round written before is replaced."""
-    kept = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    kept = [old for old in kept if json.loads(old)["round"] != line["round"]]
-    write_text(path, "\n".join([*kept, json.dumps(line, ensure_ascii=False)]) + "\n")
+    kept = [old for old in records(path) if old.get("round") != line["round"]]
+    write_text(path, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in [*kept, line]))
 
 
 def _kept(path: Path, make: Callable[[], tuple[list[str], list[float | None]]]) -> tuple[list[str], list[float | None]]:
@@ -204,7 +188,7 @@ def _kept(path: Path, make: Callable[[], tuple[list[str], list[float | None]]]) 
     if not path.exists():
         ids, scores = make()
         write_text(path, json.dumps({"ids": ids, "scores": scores}, ensure_ascii=False))
-    known = json.loads(path.read_text(encoding="utf-8"))
+    known = read_object(path, ids=list, scores=list)
     return known["ids"], known["scores"]
 
 
@@ -212,8 +196,8 @@ def _augmented(learner: ActiveLearner, batch: Sequence[Sentence], place: Path, g
     """Generate, or read what was generated; augmentation that the guard found to hurt is left out this round."""
     path, about = place / "generated.jsonl", place / "augmentation.json"
     if about.exists():
-        described: dict[str, Any] = json.loads(about.read_text(encoding="utf-8"))
-        learner.generated += _read_generated(path)
+        described = read_object(about, asked=int)
+        learner.generated += read_generated(path)
         learner.nominal += described["asked"]
         return described
     start = len(learner.generated)
@@ -231,10 +215,6 @@ def _augmented(learner: ActiveLearner, batch: Sequence[Sentence], place: Path, g
     write_text(path, "".join(json.dumps(one.to_record(), ensure_ascii=False) + "\n" for one in new))
     write_text(about, json.dumps(described, ensure_ascii=False))
     return described
-
-
-def _read_generated(path: Path) -> list[Augmented]:
-    return [Augmented.from_record(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def _evaluate(tagger: Tagger, sentences: Sequence[Sentence], name: str) -> dict[str, object]:

@@ -178,7 +178,7 @@ def read_settings(folder: Path) -> Settings:
         if type(found) is not int or found > FORMAT:
             raise ConfigError(f"format_version is {found}, this seqmix reads up to {FORMAT}; upgrade seqmix")
         return _settings(given)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, SeqMixError) as error:
+    except (OSError, ValueError, RecursionError, SeqMixError) as error:
         raise ConfigError(f"{path}: {error}") from error
 
 
