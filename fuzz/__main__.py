@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10_000, help="executions, over all targets together")
     parser.add_argument("--target", default="all", help=f"all, or some of {', '.join(TARGETS)}")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--longest", type=int, default=4096, help="bytes of an input at most")
+    parser.add_argument("--longest", type=int, default=2048, help="bytes of an input at most")
     parser.add_argument("--folder", type=Path, help="where inputs and findings are kept; a new one by default")
     parser.add_argument("--results", type=Path, help="a table to add the totals to, such as results/fuzz.csv")
     parser.add_argument("--replay", type=Path, help="an input to try once")

@@ -41,7 +41,7 @@ _SEEDS: tuple[tuple[str, Any], ...] = (
 
 def targets() -> list[Target]:
     """The server's interface."""
-    return [Target("api", _ask, lambda: [_spelled(line, body) for line, body in _SEEDS], 0.5)]
+    return [Target("api", _ask, lambda: [_spelled(line, body) for line, body in _SEEDS], 0.2)]
 
 
 def _spelled(line: str, body: Any) -> bytes:

@@ -52,12 +52,15 @@ seed = 0
 def targets() -> list[Target]:
     """Settings and run directories."""
     return [
-        Target("config", _config, lambda: [path.read_bytes() for path in sorted(PRESETS.glob("*.toml"))]),
-        Target("set", _set, _set_seeds),
+        Target("config", _config, lambda: [path.read_bytes() for path in sorted(PRESETS.glob("*.toml"))], 2.0),
+        Target("set", _set, _set_seeds, 2.0),
         Target("sweep", _sweep, lambda: [_SWEEP], 0.5),
-        Target("project", _project, lambda: [_PROJECT]),
+        Target(
+            "seeds", lambda data, _: parse_seeds(data.decode("utf-8", "surrogateescape")) and None, lambda: [b"10", b"5-9", b"2,4"], 0.3
+        ),
+        Target("project", _project, lambda: [_PROJECT], 2.0),
         Target("run", _run, _run_seeds, 0.5),
-        Target("results", _results, _result_seeds),
+        Target("results", _results, _result_seeds, 2.0),
     ]
 
 
@@ -90,7 +93,11 @@ def _sweep(data: bytes, folder: Path) -> None:
     for job in islice(jobs(experiment, experiment.arms, experiment.seeds), 50):
         if ".." in job.folder.parts or job.folder.is_absolute():
             raise Finding(f"a run outside the sweep's directory: {job.folder}")
-    parse_seeds(data.decode("utf-8", "replace")[:40])
+
+
+def _seeds(data: bytes, folder: Path) -> None:
+    if len(parse_seeds(data.decode("utf-8", "surrogateescape"))) > 10_000:
+        raise Finding("more seeds than anybody runs")
 
 
 def _project(data: bytes, folder: Path) -> None:
@@ -180,7 +187,7 @@ def _run_seeds() -> tuple[bytes, ...]:
     }
     generated = [{"round": 0, "id": "r0/1", "tokens": ["a", "b"], "ner_tags": ["O", {"B-X": 0.4, "O": 0.6}], "lineage": lineage}]
     files = [b"\n".join(json.dumps(line).encode() for line in lines) + b"\n" for lines in (rounds, timings, generated)]
-    return (BETWEEN.join([*files, b"seed = 0\n"]), BETWEEN.join(files[:1]))
+    return (BETWEEN.join([*files, b"seed = 0\n"]), BETWEEN.join([files[0], b"", b"", b""]))
 
 
 def _result_seeds() -> list[bytes]:
