@@ -1,9 +1,9 @@
-# make demo · make test · make check · make bench · make results    (each makes its own .venv first)
+# make demo · make test · make check · make bench · make fuzz · make results    (each makes its own .venv first)
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow check bench results lock clean
+.PHONY: demo test slow check bench fuzz results lock clean
 
 demo: $(VENV)/ready
 	$(BIN)/seqmix simulate --preset demo --data gazette --out runs/demo/nte --set augment.variant=none
@@ -25,6 +25,11 @@ check: $(VENV)/ready
 bench: $(VENV)/ready
 	$(BIN)/python bench/train.py --sizes 700
 	$(BIN)/python bench/predict.py --sizes 700 3453
+
+# A short one; python -m fuzz --help says how to make it long.
+fuzz: $(VENV)/ready
+	$(BIN)/python -m fuzz --runs 20000
+	$(BIN)/python bench/http_schema.py --requests 500
 
 # Tables and figures of docs/results.md from results/*.csv.
 results: $(VENV)/ready

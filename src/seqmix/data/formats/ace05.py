@@ -82,7 +82,8 @@ def triggers(path: Path) -> list[Trigger]:
     try:
         parser.Parse(raw, True)
     except expat.ExpatError as error:
-        shown = raw.split(b"\n")[error.lineno - 1].decode("utf-8", "backslashreplace")
+        # subtle: expat also ends lines at a lone \r, and reads UTF-16, so it may count more lines than there are
+        shown = b"".join(raw.split(b"\n")[error.lineno - 1 : error.lineno]).decode("utf-8", "backslashreplace")
         raise DataError(f"expected XML ({expat.ErrorString(error.code)})", path, error.lineno, shown) from error
     return found
 
