@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import resource
 import sys
 import tempfile
@@ -23,7 +24,7 @@ import atheris
 
 with atheris.instrument_imports(include=["seqmix"], enable_loader_override=False):
     from fuzz.mutation import mutated
-    from fuzz.target import Target, attack
+    from fuzz.target import Finding, Target, attack
     from fuzz.targets import TARGETS
 
 SECONDS = 5.0  # of CPU time one input may take
@@ -118,7 +119,8 @@ def _memory() -> int:
 def _where(error: Exception) -> str:
     """The kind of error and the last place in our own code it passed through: one finding each."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if "seqmix" in frame.filename]
-    at = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else str(error)[:60]
+    said = re.sub("[0-9]+", "N", str(error).partition(":")[0])
+    at = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own and not isinstance(error, Finding) else said
     return f"{type(error).__name__} at {at}"
 
 

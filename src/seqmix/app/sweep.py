@@ -155,9 +155,9 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     except ValueError:
         found = ()
     if len(found) > _MOST:
-        raise ConfigError(f"--seeds {text} are more than {_MOST}")
+        raise ConfigError(f"--seeds {text[:80]!r} are more than {_MOST}")
     if not found:
-        raise ConfigError(f"--seeds is {text!r}; it looks like 10 (0 to 9), 5-9 or 2,4")
+        raise ConfigError(f"--seeds is {text[:80]!r}; it looks like 10 (0 to 9), 5-9 or 2,4")
     return found
 
 
