@@ -1,9 +1,9 @@
-# make demo · make test · make check · make faults · make bench · make results · make audit    (each makes its own .venv first)
+# make demo · make test · make check · make faults · make fuzz · make bench · make results · make audit    (each makes its own .venv first)
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow faults check bench results audit lock clean
+.PHONY: demo test slow faults fuzz check bench results audit lock clean
 
 demo: $(VENV)/ready
 	$(BIN)/seqmix simulate --preset demo --data gazette --out runs/demo/nte --set augment.variant=none
@@ -41,6 +41,11 @@ bench: $(VENV)/ready
 	$(BIN)/python bench/generate.py --starter
 	$(BIN)/python bench/scale.py --labeled 200 700 --asked 40
 	$(BIN)/python bench/pool.py --sizes 10000
+
+# A short one; python -m fuzz --help says how to make it long.
+fuzz: $(VENV)/ready
+	$(BIN)/python -m fuzz --runs 20000
+	$(BIN)/python bench/http_schema.py --requests 500
 
 # Tables and figures of docs/results.md from results/*.csv.
 results: $(VENV)/ready

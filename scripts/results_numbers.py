@@ -165,7 +165,8 @@ class Measured:
 def measure_all(experiments: Path, results: Path) -> dict[str, Measured]:
     """Every sweep file but the smoke test, by name, with its runs."""
     runs: Runs = {}
-    for row in read_results(sorted(path for path in results.glob("*.csv") if path.name != BENCH)):
+    tables = [path for path in sorted(results.glob("*.csv")) if path.read_text(encoding="utf-8").startswith("experiment,")]
+    for row in read_results(tables):  # beside the sweeps' tables there are others, as that of the fuzzer
         runs.setdefault((row["experiment"], row["arm"], row["seed"]), []).append(row)
     sweeps = [read_sweep(path) for path in sorted(experiments.glob("*.toml")) if path.stem != "smoke"]
     return {experiment.name: gather(experiment, runs) for experiment in sweeps}

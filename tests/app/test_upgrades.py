@@ -25,7 +25,8 @@ from seqmix.app.migrating import KINDS, STEPS, Kind, migrated
 from seqmix.data.sentence import Sentence
 from seqmix.data.versions import foreign
 from seqmix.errors import DataError, ModelError, RunError, SeqMixError, StoreError
-from seqmix.loop.run import locked, read_rounds
+from seqmix.loop.rounds import read_rounds
+from seqmix.loop.run import locked
 from seqmix.serve import schema
 from seqmix.serve.labelstudio_file import File
 from seqmix.serve.project import open_project

@@ -27,7 +27,7 @@ from seqmix.data import formats
 from seqmix.data.files import LEFTOVER
 from seqmix.data.samples import sample
 from seqmix.errors import SeqMixError
-from seqmix.loop.run import read_rounds
+from seqmix.loop.rounds import read_rounds
 from seqmix.serve.project import Settings, create_project, open_project
 from seqmix.serve.trainer import Trainer
 from seqmix.tagger import Tagger

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -17,10 +19,14 @@ _DEFAULTS = 1  # to be raised when a default changes: the same choices then mean
 Policy = Literal[
     "random", "lc", "lc_prime", "nte", "qbc", "mnlp", "margin", "bald", "tag_count", "fluctuation", "kmeans", "coreset", "badge"
 ]
+Count = Annotated[int, Field(ge=1, le=2**31)]
+Rate = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+_PAIR = re.compile(r"\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}")
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Tagging(_Section):
@@ -34,11 +40,11 @@ class Tagging(_Section):
 class Training(_Section):
     """How each round trains."""
 
-    epochs: int = Field(default=10, ge=1)
-    min_steps: int = Field(default=0, ge=0)  # take at least so many optimizer steps, however few the sentences
+    epochs: Count = 10
+    min_steps: int = Field(default=0, ge=0, le=2**31)  # take at least so many optimizer steps, however few the sentences
     lr: float | None = Field(default=None, gt=0, lt=1)
-    batch_size: int = Field(default=32, ge=1)
-    max_pieces: int = Field(default=128, ge=8)
+    batch_size: Count = 32
+    max_pieces: int = Field(default=128, ge=8, le=2**31)
     mixup: float | None = Field(default=None, gt=0)
 
 
@@ -63,7 +69,7 @@ class Query(_Section):
     """What is asked."""
 
     policy: Policy = "nte"
-    size: int | list[int] = 100  # one number, or one a round
+    size: Count | Annotated[list[Count], Field(min_length=1)] = 100  # one number, or one a round
     diverse: bool = False
     without_entity: float = Field(default=0.0, ge=0, lt=1)  # share of sentences with no predicted entity
     tokens: int | None = Field(default=None, ge=1)  # a budget in tokens a round; size is then the most sentences
@@ -74,9 +80,9 @@ class Augment(_Section):
     """What is generated from each batch of labeled sentences."""
 
     variant: Literal["none", "whole", "sub", "label", "mention", "token", "shuffle", "duplicate", "best"] = "sub"
-    rate: float | list[float] = 0.2
-    alpha: float | list[float] = 8.0
-    window: int = Field(default=5, ge=1)
+    rate: Rate | Annotated[list[Rate], Field(min_length=1)] = 0.2
+    alpha: Positive | Annotated[list[Positive], Field(min_length=1)] = 8.0
+    window: Count = 5
     density: float = Field(default=0.6, ge=0, le=1)
     score_range: str = "0,500"
     base: Literal["e", "2"] = "e"
@@ -94,8 +100,8 @@ class Augment(_Section):
 class Loop(_Section):
     """The rounds."""
 
-    seed_size: int = Field(default=200, ge=1)
-    rounds: int = Field(default=5, ge=0)
+    seed_size: Count = 200
+    rounds: int = Field(default=5, ge=0, le=100_000)
     slice: int | None = Field(default=None, ge=1)  # take this many sentences of the training data, at random
     warm: bool = False
     match_steps: bool = True  # arms without augmentation take the steps of those with it
@@ -127,6 +133,9 @@ class Config(_Section):
 
     @model_validator(mode="after")
     def _agree(self) -> Config:
+        for text in (self.tagger.encoder, self.tagger.device or "", self.augment.score_range, self.augment.lm):
+            if not text.isprintable():
+                raise ValueError(f"a name is one line of printable text; found {text[:80]!r}")
         if self.query.policy == "lc" and self.tagger.head != "crf":
             raise ValueError(
                 "query.policy lc is the probability of the Viterbi path and needs tagger.head crf; lc_prime is for the linear head"
@@ -145,7 +154,7 @@ class Config(_Section):
         lines = [f"seed = {self.seed}"]
         for name, section in self.model_dump(exclude={"seed"}).items():
             lines.append(f"\n[{name}]")
-            lines += [f"{key} = {json.dumps(value)}" for key, value in section.items() if value is not None]
+            lines += [f"{key} = {_spelled(value)}" for key, value in section.items() if value is not None]
         return "\n".join(lines) + "\n"
 
     @property
@@ -160,8 +169,8 @@ def load_config(preset: str | None, file: Path | None = None, changes: list[str]
     values: dict[str, Any] = {}
     if preset is not None:
         path = PRESETS / f"{preset}.toml"
-        if not path.exists():
-            raise ConfigError(f"there is no preset {preset!r}; there are {', '.join(sorted(p.stem for p in PRESETS.glob('*.toml')))}")
+        if path.parent != PRESETS or not path.exists():
+            raise ConfigError(f"there is no preset {preset[:80]!r}; there are {', '.join(sorted(p.stem for p in PRESETS.glob('*.toml')))}")
         values = _merged(values, _read(path))
     if file is not None:
         values = _merged(values, _read(file))
@@ -173,7 +182,7 @@ def load_config(preset: str | None, file: Path | None = None, changes: list[str]
         return Config.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "config"
+        place = shown_key(first["loc"]) or "config"
         what = "there is no such key" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
         raise ConfigError(f"{place}: {what}") from error
 
@@ -185,21 +194,37 @@ def text_for(folder: Path, config: Config) -> str:
     return path.read_text(encoding="utf-8") if same else config.toml()
 
 
+def shown_key(parts: Iterable[int | str]) -> str:
+    """A key as people write it; one that would break the line, or the terminal, is escaped."""
+    key = ".".join(str(part) for part in parts)
+    return key[:80] if key.isprintable() else repr(key[:80])
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # a number of 5,000 digits is a bare ValueError
         raise ConfigError(f"cannot read the config {path}: {error}") from error
+
+
+def _spelled(value: Any) -> str:
+    """JSON is TOML but for DEL and for characters beyond U+FFFF, which TOML does not take in halves."""
+    return _PAIR.sub(_joined, json.dumps(value)).replace("\x7f", "\\u007f")
+
+
+def _joined(pair: re.Match[str]) -> str:
+    character: str = json.loads(f'"{pair[0]}"')
+    return f"\\U{ord(character):08x}"
 
 
 def _change(text: str) -> dict[str, Any]:
     """`augment.rate=0.4`: the value is TOML, or a plain word."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(f"--set takes section.key=value, such as augment.rate=0.4; found {text!r}")
+        raise ConfigError(f"--set takes section.key=value, such as augment.rate=0.4; found {text[:80]!r}")
     try:
         parsed = tomllib.loads(f"x = {value}")["x"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         parsed = value.strip()
     change: Any = parsed
     for part in reversed(key.strip().split(".")):

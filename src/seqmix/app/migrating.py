@@ -152,7 +152,7 @@ def _known_of_encoders() -> int:
 
 
 def _known_of_runs() -> int:
-    from seqmix.loop.run import FORMAT_VERSION
+    from seqmix.loop.rounds import FORMAT_VERSION
 
     return FORMAT_VERSION
 

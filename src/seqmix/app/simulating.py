@@ -49,7 +49,7 @@ def simulate(
 
 def status(run: Annotated[Path, typer.Argument(help="A run directory.")]) -> None:
     """Say how far a run is."""
-    from seqmix.loop.run import read_rounds
+    from seqmix.loop.rounds import read_rounds
 
     if not (run / "config.toml").exists():
         raise RunError(f"{run} is not a run directory: it has no config.toml")

@@ -21,15 +21,17 @@ import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from seqmix.app.config import Config, load_config
+from seqmix.app.config import Config, load_config, shown_key
 from seqmix.errors import ConfigError
 
 _ABOUT_THE_ARM = ("preset", "data", "grid")
+_MOST = 10_000  # seeds, and arms with all points of the grid
 Seed = Annotated[int, Field(ge=0)]
 
 
@@ -41,7 +43,7 @@ class Sweep(BaseModel):
     title: str
     data: str
     preset: str | None = None
-    seeds: Annotated[int, Field(ge=1)] | Annotated[list[Seed], Field(min_length=1)] = 5
+    seeds: Annotated[int, Field(ge=1, le=_MOST)] | Annotated[list[Seed], Field(min_length=1)] = 5
     changes: dict[str, Any] = Field(default_factory=dict, alias="set")
     arms: dict[str, dict[str, Any]] = Field(min_length=1)
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
@@ -108,23 +110,28 @@ def read_sweep(path: Path) -> Experiment:
     """The experiment in a file; what is wrong with any arm is said now."""
     try:
         sweep = Sweep.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the sweep {path}: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
+        place = shown_key(first["loc"])
         what = f"there is no such key; there are {', '.join(f.alias or n for n, f in Sweep.model_fields.items())}"
         raise ConfigError(f"{path}: {place}: {what if first['type'] == 'extra_forbidden' else first['msg']}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(f"cannot read the sweep {path}: {error}") from error
+    if (points := len(sweep.arms) * prod(len(values) for values in sweep.grid.values())) > _MOST:
+        raise ConfigError(f"{path}: arms and grid make {points} arms; at most {_MOST} are run")
     arms: list[Arm] = []
     homes: dict[tuple[str, str], str] = {}
+    taken: dict[str, tuple[str, str]] = {}
+    names: set[str] = set()
     for name, family, values in _points(sweep):
         try:
             arm = _arm(name, family, values, sweep, homes)
         except ConfigError as error:
-            raise ConfigError(f"{path}, arm {name!r}: {error}") from error
-        if any(arm.name == other.name for other in arms) or list(homes.values()).count(arm.home) > 1:
-            raise ConfigError(f"{path}: two arms are called {name!r}, or nearly so; give them other names")
+            raise ConfigError(f"{path}, arm {name[:80]!r}: {error}") from error
+        if arm.name in names or taken.setdefault(arm.home, (arm.data, arm.digest)) != (arm.data, arm.digest):
+            raise ConfigError(f"{path}: two arms are called {name[:80]!r}, or nearly so; give them other names")
         arms.append(arm)
+        names.add(arm.name)
     seeds = range(sweep.seeds) if isinstance(sweep.seeds, int) else sweep.seeds
     return Experiment(path.stem, sweep.title, tuple(arms), tuple(dict.fromkeys(seeds)))
 
@@ -143,11 +150,14 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         if "," in text:
             return tuple(dict.fromkeys(int(part) for part in text.split(",") if part.strip()))
         first, dash, last = text.partition("-")
-        found = tuple(range(int(first), int(last) + 1)) if dash else tuple(range(int(text)))
+        seeds = range(int(first), int(last) + 1) if dash else range(int(text))
+        found = tuple(seeds[: _MOST + 1])
     except ValueError:
         found = ()
+    if len(found) > _MOST:
+        raise ConfigError(f"--seeds {text[:80]!r} are more than {_MOST}")
     if not found:
-        raise ConfigError(f"--seeds is {text!r}; it looks like 10 (0 to 9), 5-9 or 2,4")
+        raise ConfigError(f"--seeds is {text[:80]!r}; it looks like 10 (0 to 9), 5-9 or 2,4")
     return found
 
 
@@ -163,12 +173,14 @@ def _points(sweep: Sweep) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 def _arm(name: str, family: str, values: dict[str, Any], sweep: Sweep, homes: dict[tuple[str, str], str]) -> Arm:
     home = re.sub(r"[^A-Za-z0-9._+=%-]+", "-", name).strip("-.")
-    if "," in name or not home:
-        raise ConfigError("an arm's name has a letter or digit and no comma, since --arms separates names by commas")
+    if "," in name or not home or not name.isprintable():
+        raise ConfigError("an arm's name is one line with a letter or digit and no comma, since --arms separates names by commas")
     if "seed" in values:
         raise ConfigError("seed: a sweep gives its seeds at the top of the file, as seeds = 10 or seeds = [3, 4]")
     data, preset = values.get("data", sweep.data), values.get("preset", sweep.preset)
-    changes = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items() if key not in _ABOUT_THE_ARM]
+    if not isinstance(data, str) or not isinstance(preset, str | None):
+        raise ConfigError("data and preset: expected their names as strings")
+    changes = [f"{key}={json.dumps(value, ensure_ascii=False, default=str)}" for key, value in values.items() if key not in _ABOUT_THE_ARM]
     config = load_config(preset, None, changes, seed=0)
     return Arm(name, family, data, preset, config, homes.setdefault((data, config.digest), home))
 

@@ -13,8 +13,7 @@ from seqmix.app.config import load_config
 from seqmix.app.sweep import Experiment, Job
 from seqmix.data.files import replacing, write_text
 from seqmix.errors import DataError, MissingExtraError, RunError
-from seqmix.loop.kept import read_json
-from seqmix.loop.run import read_rounds
+from seqmix.loop.rounds import read_object, read_rounds
 from seqmix.report.curves import load_run
 
 Row = dict[str, Any]
@@ -75,8 +74,9 @@ def read_runs(path: Path) -> Runs:
     for number, record in enumerate(csv.DictReader(io.StringIO(text)), 2):
         try:
             row = {name: _value(name, record[name]) for name in COLUMNS}
+            row |= {name: int(record[name]) for name in ("seed", "round")}  # what makes a row: never empty
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"expected the results of a sweep, with the columns {', '.join(COLUMNS)} ({error})", path, number) from error
+            raise DataError(f"expected the results of a sweep, with the columns {', '.join(COLUMNS)}", path, number, str(error)) from error
         runs.setdefault((row["experiment"], row["arm"], row["seed"]), []).append(row)
     return runs
 
@@ -129,4 +129,4 @@ def _digits(value: float | None, digits: int) -> float | None:
 
 
 def _environment(folder: Path) -> dict[str, Any]:
-    return read_json(folder / "environment.json")
+    return read_object(folder / "environment.json")

@@ -14,7 +14,7 @@ from seqmix.app.sweep import Arm, Job
 from seqmix.data.samples import is_sample
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, RunError
-from seqmix.loop.run import read_rounds
+from seqmix.loop.rounds import read_rounds
 from seqmix.scale.workers import Tell
 
 _MODELS = "models/"

@@ -24,6 +24,7 @@ from seqmix.starter import STARTER, load_language_model
 Base = Literal["e", "2"]
 _BUDGET = {"cpu": 1024, "cuda": 16384}  # pieces a batch
 _STRIDE = 16  # pieces between two looks at who is out already
+_LETTERS = 1000  # of one word that the tokenizer is shown
 
 
 @dataclass(frozen=True)
@@ -165,9 +166,10 @@ class Perplexity:
 
     def _ids(self, tokens: tuple[str, ...], tokenizer: PreTrainedTokenizerFast, model: PreTrainedModel) -> list[int]:
         """BOS and pieces, cut to what the model can read."""
-        ids = tokenizer(" ".join(tokens), add_special_tokens=False).input_ids or [tokenizer.unk_token_id or 0]
-        bos = next((i for i in (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.cls_token_id) if i is not None), 0)
         room = int(getattr(model.config, "max_position_embeddings", 0) or getattr(model.config, "n_positions", 1024))
+        start = " ".join(token[:_LETTERS] for token in tokens[: 4 * room])  # what is cut off anyway is not tokenized first
+        ids = tokenizer(start, add_special_tokens=False).input_ids or [tokenizer.unk_token_id or 0]
+        bos = next((i for i in (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.cls_token_id) if i is not None), 0)
         return [int(bos), *ids[: room - 1]]
 
     def _ready(self) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:

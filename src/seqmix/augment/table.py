@@ -26,6 +26,7 @@ Vectors = NDArray[np.float32]
 _BLOCK = 1 << 24  # numbers in one block of a product: 64 MiB of float32
 _NEIGHBORS = 10  # of an entry, for CSLS and hubness
 _SHORTLIST = 16
+_LETTERS = 1000  # of one word that the tokenizer is shown
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ def vocabulary_table(words: Sequence[str], vectors: Vectors, tokenizer: PreTrain
 
     def split(word: str) -> Sequence[int]:
         if word not in pieces:
-            pieces[word] = tuple(backend.encode([word], is_pretokenized=True, add_special_tokens=False).ids) or (unknown,)
+            pieces[word] = tuple(backend.encode([word[:_LETTERS]], is_pretokenized=True, add_special_tokens=False).ids) or (unknown,)
         return pieces[word]
 
     return Table(shown, np.ascontiguousarray(vectors, dtype=np.float32), starts & ordinary, goes_on & ordinary, split, distance)

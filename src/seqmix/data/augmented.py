@@ -48,10 +48,10 @@ class Augmented:
             for name in ("parents", "distances"):
                 given[name] = tuple(given[name])
             given["windows"] = tuple((int(a), int(b)) for a, b in given["windows"])
-            lineage = Lineage(**given)
+            lineage, id = Lineage(**given), str(record["id"])
         except (KeyError, TypeError, ValueError) as error:
             raise DataError('expected a generated sentence with its "lineage"', text=str(record)[:80]) from error
-        return cls(from_record(dict(record), str(record["id"])), lineage)
+        return cls(from_record(dict(record), id), lineage)
 
 
 @dataclass(frozen=True)

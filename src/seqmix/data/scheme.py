@@ -114,19 +114,19 @@ def legal_moves(tag_set: TagSet) -> tuple[NDArray[np.bool_], NDArray[np.bool_], 
     Tag sets without B- (IO, part of speech) allow everything.
     """
     tags = [OUTSIDE, *tag_set.tags]  # O in front stands for both ends of the sentence
-    closes = any(name[:2] in ("E-", "L-") for name in tags)
-    moves = np.array([[_may_follow(a, b, closes) for b in tags] for a in tags])
     if not any(name.startswith("B-") for name in tags):
-        moves[:] = True
+        free = np.ones((len(tags), len(tags)), dtype=bool)
+        return free[0, 1:], free[1:, 1:], free[1:, 0]
+    parts = [_parts(name) for name in tags]
+    numbers = {type: number for number, (_, type) in enumerate(parts)}  # subtle: numpy takes NULs off the end of strings
+    prefixes, types = np.array([prefix for prefix, _ in parts]), np.array([numbers[type] for _, type in parts])
+    opens, goes_on = np.isin(prefixes, ("B", "I")), np.isin(prefixes, ("I", "E", "L"))
+    within = opens[:, None] & goes_on & (types[:, None] == types)
+    anew = np.broadcast_to(~goes_on, within.shape)
+    if any(name[:2] in ("E-", "L-") for name in tags):  # BIOES: a span once opened runs to its E
+        anew = anew & ~opens[:, None]
+    moves = within | anew
     return moves[0, 1:], moves[1:, 1:], moves[1:, 0]
-
-
-def _may_follow(a: str, b: str, closes: bool) -> bool:
-    (before, kind), (now, type) = _parts(a), _parts(b)
-    goes_on = now in "IEL" and before in "BI" and kind == type
-    if closes and before in "BI":  # BIOES: a span once opened runs to its E
-        return goes_on
-    return goes_on or now not in "IEL"
 
 
 def prefixed(name: str) -> bool:

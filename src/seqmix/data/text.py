@@ -95,7 +95,7 @@ def without_overlaps(
     kept: list[Span] = []
     taken = bytearray(len(offsets))
     for span in sorted(set(aligned), key=lambda s: (s.start - s.end, s.start, s.type)):
-        if any(taken[span.start : span.end]):
+        if taken.find(1, span.start, span.end) >= 0:
             if misaligned == "error":
                 raise TagError(
                     f"two spans overlap at token {span.start}, which tags cannot say; --misaligned expand or drop keeps the longest",

@@ -25,20 +25,18 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.augmented import hubness, new_tokens
-from seqmix.data.files import LEFTOVER, clear_leftovers, lines, make_folder, sync, write_text
+from seqmix.data.files import LEFTOVER, clear_leftovers, make_folder, sync, write_text
 from seqmix.data.scheme import spans
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
-from seqmix.data.versions import foreign
-from seqmix.errors import DataError, RunError
-from seqmix.loop.kept import damaged, read_generated, read_json
+from seqmix.errors import RunError
 from seqmix.loop.learner import REMEMBERED, ActiveLearner, Recipe, generator
 from seqmix.loop.pool import Pool
+from seqmix.loop.rounds import FORMAT_VERSION, read_generated, read_object, read_rounds, records
 from seqmix.loop.stopping import Forecast, Stopping, forecast, kappa
 from seqmix.protocols import Oracle, Tagger
 
-FORMAT_VERSION = 1
 _STOP_SET = 200  # sentences of the pool on which agreement between rounds is measured
 Report = Callable[[dict[str, Any]], None]  # told of each phase and each finished round
 
@@ -84,21 +82,6 @@ def run(plan: Plan, folder: Path, report: Report = lambda event: None) -> list[d
         return done
 
 
-def read_rounds(folder: Path) -> list[dict[str, Any]]:
-    """The finished rounds of a run directory."""
-    path = folder / "rounds.jsonl"
-    try:
-        done = [dict(json.loads(line)) for line in _lines(path)]
-        if [line.get("round") for line in done] != list(range(len(done))):
-            raise ValueError("its rounds are not 0, 1, 2 and so on")
-    except (OSError, ValueError, TypeError, DataError) as error:
-        raise RunError(f"{path} is damaged: {error}; restore it from a backup, or start the run anew in another directory") from error
-    for line in done:
-        if (why := foreign(folder, line.get("format_version"), FORMAT_VERSION)) is not None:
-            raise RunError(why)
-    return done
-
-
 @contextmanager
 def locked(folder: Path, wait: bool = False) -> Iterator[None]:
     """The directory for this process alone; a second one is refused at once, or waits."""
@@ -125,7 +108,7 @@ def _restored(plan: Plan, folder: Path, done: Sequence[dict[str, Any]]) -> Activ
         learner.nominal += line["augmentation"]["asked"]
         learner.round = line["round"]
         if plan.looks_back:
-            tagged = read_json(folder / "rounds" / f"{line['round']:03d}" / "predictions.json")
+            tagged = read_object(folder / "rounds" / f"{line['round']:03d}" / "predictions.json")
             for id, tags in tagged.items():
                 learner.history.setdefault(id, []).append(tags)
                 del learner.history[id][:-REMEMBERED]
@@ -202,14 +185,8 @@ def _clear_models(folder: Path, last: int) -> None:
 
 def _append(path: Path, line: dict[str, Any]) -> None:
     """Add a line by rewriting the file beside itself: a torn last line cannot happen. A round written before is replaced."""
-    with damaged(path):
-        kept = [old for old in _lines(path) if json.loads(old)["round"] != line["round"]]
-    write_text(path, "\n".join([*kept, json.dumps(line, ensure_ascii=False)]) + "\n")
-
-
-def _lines(path: Path) -> list[str]:
-    """The lines of a file that may not be there yet."""
-    return [line for _, line in lines(path)] if path.exists() else []
+    kept = [old for old in records(path) if old.get("round") != line["round"]]
+    write_text(path, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in [*kept, line]))
 
 
 def _kept(path: Path, make: Callable[[], tuple[list[str], list[float | None]]]) -> tuple[list[str], list[float | None]]:
@@ -217,7 +194,7 @@ def _kept(path: Path, make: Callable[[], tuple[list[str], list[float | None]]]) 
     if not path.exists():
         ids, scores = make()
         write_text(path, json.dumps({"ids": ids, "scores": scores}, ensure_ascii=False))
-    known = read_json(path, "ids", "scores")
+    known = read_object(path, ids=list, scores=list)
     return known["ids"], known["scores"]
 
 
@@ -225,7 +202,7 @@ def _augmented(learner: ActiveLearner, batch: Sequence[Sentence], place: Path, g
     """Generate, or read what was generated; augmentation that the guard found to hurt is left out this round."""
     path, about = place / "generated.jsonl", place / "augmentation.json"
     if about.exists():
-        described = read_json(about, "asked", "generated")
+        described = read_object(about, asked=int, generated=int)
         learner.generated += read_generated(path, described)
         learner.nominal += described["asked"]
         return described

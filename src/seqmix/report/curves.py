@@ -17,6 +17,7 @@ from seqmix.report.statistics import Curve, Interval, mean_interval
 
 FORMAT_VERSION = 1
 SPLITS = ("test", "dev")
+_WHOLE = ("seed", "round", "labeled", "tokens", "spans")
 COSTS = {"labeled": "labeled sentences", "tokens": "labeled tokens", "spans": "labeled spans"}
 
 
@@ -92,7 +93,7 @@ def load_run(path: Path) -> Run:
     timings = _timings(path / "timings.jsonl")
     for number, record, text in json_lines(file):
         with at(file, number, text):
-            rounds.append(_round({"seconds": timings.get(record.get("round")), **record}))
+            rounds.append(_round({"seconds": timings.get(_number(record)), **record}))
             first = first or record
             if (record["arm"], record["seed"]) != (first["arm"], first["seed"]):
                 raise DataError(f"expected arm {first['arm']!r} and seed {first['seed']} as on the first line")
@@ -100,12 +101,13 @@ def load_run(path: Path) -> Run:
                 raise DataError(f"expected at least the {rounds[-2].labeled} labeled sentences of the round before")
     if not rounds:
         raise DataError("no round is finished yet; a report needs one", file)
-    return Run(path, str(first["arm"]), int(first["seed"]), first.get("variant"), tuple(rounds))
+    return Run(path, first["arm"], first["seed"], first.get("variant"), tuple(rounds))
 
 
 def _timings(file: Path) -> dict[Any, Any]:
     """Seconds by phase of each round; they stand apart, so that rounds.jsonl has the same bytes on every machine."""
-    return {record.get("round"): record.get("seconds") for _, record, _ in json_lines(file)} if file.exists() else {}
+    known = ((record.get("round"), record.get("seconds")) for _, record, _ in json_lines(file)) if file.exists() else ()
+    return {round: seconds for round, seconds in known if isinstance(round, int)}
 
 
 def load_generated(run: Run) -> list[tuple[int, Augmented]]:
@@ -116,8 +118,15 @@ def load_generated(run: Run) -> list[tuple[int, Augmented]]:
     found = []
     for number, record, text in json_lines(file):
         with at(file, number, text):
-            found.append((int(record.get("round", 0)), Augmented.from_record(record)))
+            found.append((_number(record), Augmented.from_record(record)))
     return found
+
+
+def _number(record: Mapping[str, Any]) -> int:
+    number = record.get("round", 0)
+    if type(number) is not int:
+        raise DataError('expected "round" to be a whole number')
+    return number
 
 
 def by_arm(runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -188,24 +197,32 @@ def _round(record: Mapping[str, Any]) -> Round:
     version = record.get("format_version")
     if version != FORMAT_VERSION:
         raise DataError(f"expected format_version {FORMAT_VERSION}, found {version!r}; use the seqmix that made this run, or run it again")
-    missing = [key for key in ("arm", "seed", "round", "labeled", "tokens", "spans") if record.get(key) is None]
+    missing = [key for key in ("arm", *_WHOLE) if record.get(key) is None]
     if missing:
         raise DataError(f"expected a finished round with {', '.join(missing)}")
+    if not isinstance(record["arm"], str) or any(type(record[key]) is not int for key in _WHOLE):
+        raise DataError(f"expected numbers as {', '.join(_WHOLE)} of a round, whole ones, and a name as its arm")
     scores = {split: record[split] for split in SPLITS if record.get(split)}
     if not scores or not all(isinstance(score, dict) and isinstance(score.get("f1"), int | float) for score in scores.values()):
         raise DataError('expected "dev" or "test" with an "f1"')
     try:
         return Round(
-            number=int(record["round"]),
-            labeled=int(record["labeled"]),
-            tokens=int(record["tokens"]),
-            spans=int(record["spans"]),
+            number=record["round"],
+            labeled=record["labeled"],
+            tokens=record["tokens"],
+            spans=record["spans"],
             generated=int(record.get("generated") or 0),
             scores=scores,
-            augmentation=dict(record.get("augmentation") or {}),
+            augmentation=_counted(record.get("augmentation") or {}),
             seconds={phase: float(spent) for phase, spent in (record.get("seconds") or {}).items()},
             stop=record.get("stop"),
             guard=record.get("guard"),
         )
-    except (TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"expected numbers where a round has numbers ({error})") from error
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise DataError("expected numbers where a round has numbers", text=str(error)) from error
+
+
+def _counted(augmentation: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of the augmentation, its counts numbers."""
+    counts = {name: int(number) for name, number in (augmentation.get("counts") or {}).items()}
+    return {**augmentation, "counts": counts}

@@ -23,7 +23,9 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from seqmix.errors import RunError, SeqMixError
 from seqmix.serve.labelstudio_backend import Backend
@@ -64,17 +66,18 @@ def create_app(backend: Backend, password: Password | None = None, body: int = B
         await run_in_threadpool(backend.worker.close)
 
     app = FastAPI(title="seqmix", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_middleware(_Door, password=password)
 
     def post(path: str, work: Callable[[Json], Json]) -> None:
         async def route(request: Request) -> JSONResponse:
-            _admit(request, password)
+            _admit(request)
             return await _answer(work, await _json(request, body))
 
         app.add_api_route(path, route, methods=["POST"], response_model=None)
 
     def get(path: str, work: Callable[[], Json]) -> None:
         async def route(request: Request) -> JSONResponse:
-            _admit(request, password)
+            _admit(request)
             return await _answer(lambda _: work(), {})
 
         app.add_api_route(path, route, methods=["GET"], response_model=None)
@@ -96,12 +99,31 @@ def create_app(backend: Backend, password: Password | None = None, body: int = B
     return app
 
 
-def _admit(request: Request, password: Password | None) -> None:
-    """subtle: without a password only this machine is served, so a Host that is not its name means that someone's DNS points at us."""
-    if password is None and not Hosts(addresses=True).allow(request.headers.get("host", "")):
-        raise HTTPException(421, "this backend has no password and answers to localhost alone; set one in SEQMIX_PASSWORD")
-    if password is not None and not password.admits(request.headers.get("authorization", "")):
-        raise HTTPException(401, "this backend needs its user and password", {"WWW-Authenticate": 'Basic realm="seqmix"'})
+class _Door:
+    """Stands in front of everything: without the password the answer is 401, also where there is nothing and to what cannot be done.
+
+    subtle: where no password is set only this machine is served, so a Host that is not its name means that someone's DNS points at us.
+    """
+
+    def __init__(self, app: ASGIApp, password: Password | None) -> None:
+        self.app, self.password = app, password
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or not."""
+        refused = self._refused(Headers(scope=scope)) if scope["type"] == "http" else None
+        return await (refused or self.app)(scope, receive, send)
+
+    def _refused(self, headers: Headers) -> JSONResponse | None:
+        if self.password is None and not Hosts(addresses=True).allow(headers.get("host", "")):
+            said = "this backend has no password and answers to localhost alone; set one in SEQMIX_PASSWORD"
+            return JSONResponse({"error": said}, 421)
+        if self.password is not None and not self.password.admits(headers.get("authorization", "")):
+            said = "this backend needs its user and password"
+            return JSONResponse({"error": said}, 401, {"WWW-Authenticate": 'Basic realm="seqmix"'})
+        return None
+
+
+def _admit(request: Request) -> None:
     if "origin" in request.headers:  # Label Studio's server sends none; a browser always does when another site makes it post
         raise HTTPException(403, "this is for Label Studio's server, not for browsers")
 

@@ -177,7 +177,7 @@ def read_settings(folder: Path) -> Settings:
         if (why := foreign(folder, found, FORMAT)) is not None:
             raise ConfigError(why)
         return _settings(given)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, SeqMixError) as error:
+    except (OSError, ValueError, RecursionError, SeqMixError) as error:
         raise ConfigError(f"{path}: {error}") from error
 
 

@@ -106,17 +106,17 @@ def best_paths(emissions: Tensor, lengths: Tensor, chain: Chain, n: int = 1) -> 
     batch, length, tags = emissions.shape
     scores = torch.full((batch, n, tags), -torch.inf, dtype=emissions.dtype, device=emissions.device)
     scores[:, 0] = chain.start + emissions[:, 0]
-    pointers: list[Tensor] = []
+    pointers = torch.empty((max(0, length - 1), batch, n, tags), dtype=torch.long, device=emissions.device)
     same = torch.arange(n * tags, device=emissions.device).view(n, tags).expand(batch, -1, -1)
     for t in range(1, length):
         moved = scores.view(batch, n, tags, 1) + chain.transitions  # [batch, n, from, to]
         best, came = moved.reshape(batch, n * tags, tags).topk(n, dim=1)
         active = (t < lengths)[:, None, None]
         scores = torch.where(active, best + emissions[:, t, None], scores)
-        pointers.append(torch.where(active, came, same))
+        pointers[t - 1] = torch.where(active, came, same)
     final, state = (scores + chain.end).view(batch, n * tags).topk(min(n, n * tags), dim=1)  # state = rank * tags + tag
     path = [state % tags]
-    for came in reversed(pointers):
+    for came in pointers.flip(0):
         state = came.reshape(batch, n * tags).gather(1, state)
         path.append(state % tags)
     return torch.stack(path[::-1], dim=2), final

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from seqmix.tagger.crf import Chain, log_partition, log_partition_by_halves, tar
 from seqmix.tagger.pieces import Batch
 
 HEADS = ("linear", "crf")
+_ROWS = 1024  # windows that are read at once when predicting
 _FEW = 32  # tags, up to which a CRF's sum is taken by halves on a GPU: the arithmetic grows with their third power
 _PACKS = {"bert": 0, "distilbert": 0, "electra": 0, "roberta": 1, "xlm-roberta": 1, "camembert": 1}  # 1: positions start behind pad
 
@@ -64,6 +66,21 @@ class Network(nn.Module):
 
     def hidden(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
         """The last hidden state of each word's first piece [n_words, width]."""
+        if self.training or len(batch.ids) <= _ROWS:
+            return self._hidden(batch, mixup)
+        return torch.cat(list(self._in_parts(batch, self._hidden)))[_order(batch)]
+
+    def _in_parts(self, batch: Batch, reduce: Callable[[Batch], Tensor]) -> Iterator[Tensor]:
+        """So many rows at a time: the windows of one endless sentence do not fit into memory together."""
+        width = batch.ids.shape[1]
+        places = batch.words[torch.argsort(batch.words)]
+        for first in range(0, len(batch.ids), _ROWS):
+            ids, positions, segments = (t[first : first + _ROWS] for t in (batch.ids, batch.positions, batch.segments))
+            edges = torch.tensor([first * width, (first + len(ids)) * width], device=places.device)
+            start, end = torch.searchsorted(places, edges).tolist()
+            yield reduce(Batch(ids, positions, segments, places[start:end] - first * width, (end - start,)))
+
+    def _hidden(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
         words: dict[str, Tensor] = {"input_ids": batch.ids} if mixup is None else {"inputs_embeds": self._mixed(batch, mixup)}
         if self.packs:
             mask = batch.segments[:, None, :, None] == batch.segments[:, None, None, :]  # a window attends to itself only
@@ -82,7 +99,12 @@ class Network(nn.Module):
 
     def forward(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
         """Emission scores [n_words, n_tags] in float32."""
-        scores: Tensor = self.classifier(self.dropout(self.hidden(batch, mixup)))
+        if not self.training and len(batch.ids) > _ROWS:
+            return torch.cat(list(self._in_parts(batch, self._scores)))[_order(batch)]
+        return self._scores(batch, mixup)
+
+    def _scores(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
+        scores: Tensor = self.classifier(self.dropout(self._hidden(batch, mixup)))
         return scores.float()
 
     def loss(self, scores: Tensor, rows: Tensor, lengths: tuple[int, ...]) -> Tensor:
@@ -107,6 +129,11 @@ class Network(nn.Module):
         few = complete is not None and emissions.shape[2] <= _FEW
         total = (log_partition_by_halves if few else log_partition)(emissions, ends, chain)
         return total - target_score(emissions, ends, rows, chain, complete)
+
+
+def _order(batch: Batch) -> Tensor:
+    """Where each word stands among the words sorted by their place in the rows."""
+    return torch.argsort(torch.argsort(batch.words))
 
 
 class _ChainParameters(nn.Module):

@@ -17,6 +17,7 @@ from transformers import PreTrainedTokenizerFast
 
 Ints = NDArray[np.int64]
 _REMEMBERED = 30_000  # sentences whose windows are kept
+_LETTERS = 1000  # of one word that the tokenizer is shown; WordPiece takes the third power of them
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class WordPieces:
         tokens = list(tokens)
         new = [token for token in dict.fromkeys(tokens) if token not in self._known]
         if new:
-            found = self._backend.encode_batch([[token] for token in new], is_pretokenized=True, add_special_tokens=False)
+            found = self._backend.encode_batch([[token[:_LETTERS]] for token in new], is_pretokenized=True, add_special_tokens=False)
             self._known.update(zip(new, (tuple(e.ids) or (self.unknown,) for e in found), strict=True))
         return [self._known[token] for token in tokens]
 
@@ -200,5 +201,5 @@ def _owners(edges: Ints, bounds: list[tuple[int, int]]) -> Ints:
     for number in range(1, len(bounds)):
         middle = (edges[bounds[number][0]] + edges[bounds[number - 1][1]]) / 2
         first = max(int(np.searchsorted(edges[:-1], middle)), bounds[number][0])
-        owner[min(first, bounds[number - 1][1]) :] = number
+        owner[min(first, bounds[number - 1][1]) : bounds[number][1]] = number
     return owner

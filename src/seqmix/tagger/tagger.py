@@ -22,7 +22,7 @@ from seqmix.data.scheme import legal_moves
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.data.versions import foreign
-from seqmix.errors import ConfigError, DataError, ModelError
+from seqmix.errors import ConfigError, DataError, ModelError, TagError
 from seqmix.protocols import Measure
 from seqmix.starter import STARTER, load_encoder
 from seqmix.starter.loader import NO_CODE, base_encoder
@@ -39,6 +39,8 @@ FORMAT_VERSION = 1
 T = TypeVar("T")
 _BUDGET = {"cpu": 512, "cuda": 32768}  # pieces a batch when predicting: what fits the cache, what fills the GPU
 _CHUNK = 2048  # sentences held at a time when streaming
+_PART = 1000  # tokens: a longer sentence is trained on in parts, so that a batch fits into memory whatever the data
+MOST_TAGS = 2000
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Tagger:
         A training whose loss becomes no number, or that memory does not hold, is a `ModelError` and leaves the tagger as it was.
         `processes` that train one tagger together call this with the same sentences and the same rng: see `seqmix.tagger.processes`.
         """
-        labeled = [sentence for sentence in sentences if sentence.labeled and len(sentence)]
+        labeled = [part for sentence in sentences if sentence.labeled for part in _parts(sentence)]
         if not labeled:
             raise DataError("there is no labeled sentence to train on")
         if warm and self._network is not None:
@@ -103,6 +105,9 @@ class Tagger:
 
     def start(self, tag_set: TagSet, rng: np.random.Generator) -> Tagger:
         """The pretrained encoder with a head that knows nothing yet: enough for embeddings."""
+        if len(tag_set) > MOST_TAGS:
+            few = ", ".join(tag_set.tags[:5])
+            raise TagError(f"there are {len(tag_set)} tags, {few}, …; a tagger takes at most {MOST_TAGS}: is this the column of the tags?")
         self.tag_set = tag_set
         model, tokenizer = _pretrained(self.encoder, _stamp(self.encoder))
         with seeded(0):  # weights are drawn, then drawn again from the run's own generator
@@ -423,6 +428,17 @@ def _device(name: str | None) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ConfigError(f"the device {name!r} is not there, torch sees {torch.cuda.device_count()} GPUs; give cpu")
     return device
+
+
+def _parts(sentence: Sentence) -> Iterator[Sentence]:
+    """The sentence, or its stretches one after another where it is endless; stretches without a label teach nothing."""
+    if len(sentence) <= _PART:
+        yield sentence
+        return
+    for start in range(0, len(sentence), _PART):
+        own = Sentence(f"{sentence.id}+{start}", sentence.tokens[start : start + _PART], sentence.tags[start : start + _PART])
+        if own.labeled:
+            yield own
 
 
 def _chunks(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:

@@ -19,7 +19,7 @@ from seqmix.data.text import CharSpan
 from seqmix.errors import DataError, TagError
 
 _APF, _SGM = ".apf.xml", ".sgm"
-_TAG = re.compile(r"<(/?)([A-Za-z][^\s<>]*)[^<>]*>")
+_TAG = re.compile(r"<(/?)([A-Za-z][^\s<>]*+)[^<>]*+>")  # possessive: a tag without an end must not be tried again from its middle
 _ENTITIES = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
 _BREAK = re.compile(r"""[.!?]["'\u2019\u201d)\]]*(\s+)(?=["'\u2018\u201c(\[]*(\w))|(\n[ \t]*\n\s*)""")
 _SHORT = re.compile(r"(?:\b\w|\b(?:Mr|Mrs|Ms|Dr|St|Gen|Sen|Rep|Gov|Lt|Col|Sgt|Capt|Prof))\.$")
@@ -82,7 +82,8 @@ def triggers(path: Path) -> list[Trigger]:
     try:
         parser.Parse(raw, True)
     except expat.ExpatError as error:
-        shown = raw.split(b"\n")[error.lineno - 1].decode("utf-8", "backslashreplace")
+        # subtle: expat also ends lines at a lone \r, and reads UTF-16, so it may count more lines than there are
+        shown = b"".join(raw.split(b"\n")[error.lineno - 1 : error.lineno]).decode("utf-8", "backslashreplace")
         raise DataError(f"expected XML ({expat.ErrorString(error.code)})", path, error.lineno, shown) from error
     return found
 
@@ -176,7 +177,7 @@ def _cut(text: str, start: int, end: int, spans: list[tuple[int, CharSpan]]) -> 
     """Sentences: up to end punctuation before white space and a capital, or to an empty line; never inside a trigger."""
     at = start
     for found in _BREAK.finditer(text, start, end):
-        if found[1] is not None and (not found[2].isupper() or _SHORT.search(text[at : found.start() + 1])):
+        if found[1] is not None and (not found[2].isupper() or _SHORT.search(text[max(at, found.start() - 8) : found.start() + 1])):
             continue
         here = found.start(1) if found[1] is not None else found.start()
         if any(span.start < here < span.end for _, span in spans):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from seqmix.data.formats.base import Options, at
+from seqmix.data.formats.base import Options, at, visible
 from seqmix.data.scheme import prefixed, spans, tag
 from seqmix.data.sentence import Offsets, Sentence
 from seqmix.data.tagset import OUTSIDE
@@ -18,7 +18,7 @@ def from_spans(id: str, text: str, found: Iterable[CharSpan] | None, options: Op
     """A sentence from text and spans: no spans mean all O, None means unlabeled. Without offsets our tokenizer cuts the text."""
     cut = tokenize(text) if offsets is None else offsets
     tags = () if found is None else tags_from_text(cut, found, options.misaligned, options.counts, text)
-    return Sentence(id, tuple(text[a:b] for a, b in cut), tuple(tags), text, cut)
+    return Sentence(id, visible((text[a:b] for a, b in cut), options), tuple(tags), text, cut)
 
 
 def from_placed(id: str, text: str, found: Sequence[tuple[int, CharSpan]] | None, options: Options, path: Path) -> Sentence:

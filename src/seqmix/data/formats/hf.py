@@ -98,7 +98,7 @@ def _row(tag: Any, names: list[str] | None) -> Row:
     if tag is None or tag == _NO_TAG:
         return None
     if isinstance(tag, int) and names is not None and 0 <= tag < len(names):
-        return names[tag]
+        tag = names[tag]
     if not isinstance(tag, str) or not tag:
         raise TagError("expected a tag to be a string, or an integer that the dataset's ClassLabel names", text=repr(tag))
     return tag
