@@ -11,7 +11,7 @@ demo: $(VENV)/ready
 	$(BIN)/seqmix report runs/demo/nte runs/demo/nte+sub --out runs/demo/report.html
 
 test: $(VENV)/ready
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 slow: $(VENV)/ready
 	$(BIN)/pytest -m slow
@@ -39,7 +39,7 @@ bench: $(VENV)/ready
 	$(BIN)/python bench/loop.py --pool 1000
 	$(BIN)/python bench/faster_cpu.py --size 500
 	$(BIN)/python bench/generate.py --starter
-	$(BIN)/python bench/scale.py --labeled 200 700 --asked 40
+	$(BIN)/python bench/generate_many.py --labeled 200 700 --asked 40
 	$(BIN)/python bench/pool.py --sizes 10000
 
 # A short one; python -m fuzz --help says how to make it long.

@@ -75,6 +75,9 @@ def lowest_allowed(path: Path = ROOT / "pyproject.toml") -> list[Package]:
     return [Package(name, version) for name, version in sorted(bounds)]
 
 
+_LOOKED_UP = {"atheris": "Apache-2.0"}  # packages that name none in their metadata, by the license file of their source
+
+
 def license_of(name: str) -> str | None:
     """The license an installed package names, as an SPDX expression where it has one; None when it names none or is not installed."""
     try:
@@ -82,7 +85,7 @@ def license_of(name: str) -> str | None:
     except metadata.PackageNotFoundError:
         return None
     said = [about.get("License-Expression"), *_classified(about.get_all("Classifier") or ()), (about.get("License") or "").strip()]
-    return next((text.splitlines()[0] for text in said if text), None)
+    return next((text.splitlines()[0] for text in said if text), _LOOKED_UP.get(name))
 
 
 def _classified(classifiers: Iterable[str]) -> Iterator[str]:

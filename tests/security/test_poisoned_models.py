@@ -168,12 +168,21 @@ REFUSED = [
 ]
 
 
+def unchecked(folder: Path) -> None:
+    """A stranger writes the checksums to fit, or none: they are there against damage, and must not be what saves us here."""
+    described = folder / "tagger.json"
+    if described.exists():
+        known = json.loads(described.read_text())
+        described.write_text(json.dumps({key: value for key, value in known.items() if key != "checksums"}))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("poison", HARMLESS)
 def test_what_lies_beside_the_weights_is_left_alone(kind: str, poison: Callable[[Path, Path], None], tmp_path: Path, mark: Path) -> None:
     make, load = KINDS[kind]
     folder = make(tmp_path / "model")
     poison(folder, mark)
+    unchecked(folder)
 
     load(str(folder))
 
@@ -188,6 +197,7 @@ def test_a_folder_that_cannot_be_read_without_running_it_is_refused_in_one_line(
     make, load = KINDS[kind]
     folder = make(tmp_path / "model")
     poison(folder, mark)
+    unchecked(folder)
 
     with pytest.raises(ModelError) as refused:
         load(str(folder))
@@ -204,6 +214,7 @@ def test_code_for_the_tokenizer_or_an_adapter_is_not_run_either(
     make, load = KINDS[kind]
     folder = make(tmp_path / "model")
     poison(folder, mark)
+    unchecked(folder)
 
     try:
         load(str(folder))

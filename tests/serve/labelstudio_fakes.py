@@ -16,6 +16,7 @@ import numpy as np
 from seqmix.app.build import build_policy
 from seqmix.data.tagset import TagSet
 from seqmix.loop.learner import Recipe
+from seqmix.query.uncertainty import token_entropy
 from seqmix.serve.labelstudio_answers import Answers
 from seqmix.serve.labelstudio_backend import Backend
 from seqmix.serve.labelstudio_file import File
@@ -48,6 +49,10 @@ class Memory:
             rows = [[1 + 9 * self.counts.get(token, {}).get(tag, 0.0) for tag in self.tag_set.tags] for token in sentence.tokens]
             table = np.array(rows, dtype=np.float32).reshape(-1, len(self.tag_set))
             yield table / table.sum(axis=1, keepdims=True)
+
+    def unsure(self, sentences: Any, measure: str) -> Any:
+        assert measure == "entropy"  # all that is asked here
+        return map(token_entropy, self.probabilities(sentences))
 
     def best_paths(self, sentences: Any, n: int = 1, by_token: bool = False) -> Any:
         for probs in self.probabilities(sentences):
