@@ -14,6 +14,7 @@ from pathlib import Path
 
 from results_numbers import Measured, compare, f1_at, measure_all
 from results_sections import NAMES, Claim, Page, Section, best_recipe, by_policy, by_proxy, longer_training, main_curves, settings
+from results_tried import tried
 from results_words import f1_row, f1_table, heads, paper_row, signed, spread, table, told
 
 from seqmix.errors import DataError
@@ -64,7 +65,7 @@ def write_page(experiments: Path, results: Path, docs: Path) -> None:
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise DataError(f"expected one {BEGIN} and one {END} after it, around the part to write", file)
     paper = tomllib.loads((ROOT / "results" / "paper.toml").read_text(encoding="utf-8"))
-    page = Page(measure_all(experiments, results), paper, docs / "img")
+    page = Page(measure_all(experiments, results), paper, docs / "img", results)
     written = f"{text[: text.index(BEGIN)]}{BEGIN}\n{generated(page)}\n{text[text.index(END) :]}"
     if written != text:
         file.write_text(written, encoding="utf-8")
@@ -88,7 +89,16 @@ def generated(page: Page) -> str:
             bodies.append(f"not measured yet: `{command(m)}`")
     missing = [name for name in names if not page.measured[name].made or page.measured[name].begun]
     return "\n\n".join(
-        ["## In short", in_short(sections, missing), "## How to read this", READING, *bodies, *dev_tables(page), *times(page)]
+        [
+            "## In short",
+            in_short(sections, missing),
+            "## How to read this",
+            READING,
+            *bodies,
+            *tried(page.results),
+            *dev_tables(page),
+            *times(page),
+        ]
     )
 
 

@@ -29,6 +29,7 @@ class Page:
     measured: Mapping[str, Measured]
     paper: Mapping[str, Any]
     images: Path
+    results: Path
 
     def arms(self, name: str) -> Mapping[str, Series]:
         """The arms of an experiment; none where it was not measured."""

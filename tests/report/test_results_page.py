@@ -243,6 +243,16 @@ def test_nothing_is_concluded_from_two_seeds(tmp_path: Path) -> None:
     assert row(text, "`sub`", "| arm |")[1] == "2" and "Wilcoxon p = " not in text
 
 
+def test_trials_are_listed_with_their_means_and_seeds(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    rows = ["trial,recipe,data,seed,dev_f1", "1,plain,conll03,100,70.0", "1,plain,conll03,101,72.0", "1,better,wnut17,100,90.5"]
+    (repository.results / "tried.csv").write_text("\n".join(rows) + "\n")
+
+    text = repository.write()
+
+    assert row(text, "plain")[1:] == ["71.0 (2)", "", ""] and row(text, "better")[1:] == ["", "90.5 (1)", ""]
+
+
 def test_every_sweep_file_of_this_repository_has_its_section(tmp_path: Path) -> None:
     repository = Repository(tmp_path)
 
