@@ -11,7 +11,7 @@ demo: $(VENV)/ready
 	$(BIN)/seqmix report runs/demo/nte runs/demo/nte+sub --out runs/demo/report.html
 
 test: $(VENV)/ready
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist worksteal
 
 slow: $(VENV)/ready
 	$(BIN)/pytest -m slow

@@ -24,7 +24,7 @@ from seqmix.data.sentence import Sentence
 from seqmix.tagger import Settings, Tagger
 from seqmix.tagger.network import autocast
 from seqmix.tagger.pieces import Batch, by_length, pack
-from seqmix.tagger.tagger import _BUDGET
+from seqmix.tagger.reading import BUDGET
 from seqmix.tagger.threads import side_by_side
 
 _MINI = 12
@@ -57,7 +57,7 @@ def ready(tagger: Tagger, sentences: list[Sentence]) -> list[Batch]:
     """Batches as ours, cut, sorted and on the device."""
     windows = tagger._pieces.encode(s.tokens for s in sentences)
     chunks = [windows[i : i + 2048] for i in range(0, len(windows), 2048)]
-    groups = [[chunk[i] for i in group] for chunk in chunks for group in by_length(chunk, _BUDGET[tagger.device.type])]
+    groups = [[chunk[i] for i in group] for chunk in chunks for group in by_length(chunk, BUDGET[tagger.device.type])]
     return [pack(group, False).to(tagger.device) for group in groups]
 
 

@@ -72,7 +72,7 @@ def test_workers_share_the_cores_unless_the_user_said_how_many(monkeypatch: pyte
 def test_workers_end_with_their_parent(kill: signal.Signals, code: int, tmp_path: Path) -> None:
     files = [tmp_path / "a", tmp_path / "b"]
     command = [sys.executable, jobs.__file__, *(f"sleep {file}" for file in files)]
-    parent = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True, preexec_fn=_heed_ctrl_c)
     _until(lambda: all(file.exists() and file.read_text() for file in files))
 
     if kill == signal.SIGINT:
@@ -83,6 +83,11 @@ def test_workers_end_with_their_parent(kill: signal.Signals, code: int, tmp_path
 
     assert parent.returncode == code and "Traceback" not in said
     _until(lambda: not any(_lives(int(file.read_text())) for file in files))
+
+
+def _heed_ctrl_c() -> None:
+    """What runs in the background of a shell ignores Ctrl-C, and so does all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _until(true: Any, seconds: float = 120) -> None:

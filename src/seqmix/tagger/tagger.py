@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy, deepcopy
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -29,16 +27,14 @@ from seqmix.starter.loader import NO_CODE, base_encoder
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
 from seqmix.tagger.folders import check, checksums, writing
 from seqmix.tagger.int8 import quantized, whole
-from seqmix.tagger.network import HEADS, Network, autocast, padded
-from seqmix.tagger.pieces import WordPieces, by_length, on_device, pack
+from seqmix.tagger.network import HEADS, Network, padded
+from seqmix.tagger.pieces import WordPieces
 from seqmix.tagger.processes import ALONE, Processes
-from seqmix.tagger.threads import side_by_side
+from seqmix.tagger.reading import MEASURES, Reduce, Tell, by_sentence, chunks, read
 from seqmix.tagger.training import Progress, Settings, seeded, train
 
 FORMAT_VERSION = 1
 T = TypeVar("T")
-_BUDGET = {"cpu": 512, "cuda": 32768}  # pieces a batch when predicting: what fits the cache, what fills the GPU
-_CHUNK = 2048  # sentences held at a time when streaming
 _PART = 1000  # tokens: a longer sentence is trained on in parts, so that a batch fits into memory whatever the data
 MOST_TAGS = 2000
 
@@ -135,7 +131,7 @@ class Tagger:
         def reduce(scores: torch.Tensor, own: Sequence[Sentence], ends: torch.Tensor) -> tuple[torch.Tensor, ...]:
             return (self._probabilities(scores, own, ends),)
 
-        return self._map(sentences, reduce, _by_sentence, np.zeros((0, len(known)), dtype=np.float32))
+        return self._map(sentences, reduce, by_sentence, np.zeros((0, len(known)), dtype=np.float32))
 
     def unsure(self, sentences: Iterable[Sentence], measure: Measure) -> Iterator[float]:
         """One number a sentence from its p(tag | token), computed where these are: of a GPU's work only the numbers leave the GPU.
@@ -145,7 +141,7 @@ class Tagger:
         """
 
         def reduce(scores: torch.Tensor, own: Sequence[Sentence], ends: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            by_token = _MEASURES[measure](self._probabilities(scores, own, ends).double())
+            by_token = MEASURES[measure](self._probabilities(scores, own, ends).double())
             sums = torch.segment_reduce(by_token, "sum", lengths=ends, unsafe=True)  # unsafe: the lengths are ours, and checking waits
             return (sums if measure == "least" else sums / ends,)
 
@@ -203,7 +199,7 @@ class Tagger:
 
     def predict(self, sentences: Iterable[Sentence], legal: bool = True, keep: bool = False) -> Iterator[Sentence]:
         """The sentences with their most probable tags."""
-        for chunk in _chunks(sentences):
+        for chunk in chunks(sentences):
             for sentence, paths in zip(chunk, self.best_paths(chunk, legal=legal, keep=keep), strict=True):
                 yield sentence.with_tags(paths[0].tags)
 
@@ -211,7 +207,7 @@ class Tagger:
         """The last hidden state of each token [n_tokens, width]."""
         network, _, _ = self._ready()
         empty = np.zeros((0, network.classifier.in_features), dtype=np.float32)
-        return self._map(sentences, lambda states, own, ends: (states.float(),), _by_sentence, empty, hidden=True)
+        return self._map(sentences, lambda states, own, ends: (states.float(),), by_sentence, empty, hidden=True)
 
     def dropped(self, sentences: Iterable[Sentence], passes: int, rng: np.random.Generator) -> Iterator[NDArray[np.float32]]:
         """p(tag | token) under `passes` dropout masks in the head only [passes, n_tokens, n_tags]: the encoder runs once."""
@@ -301,89 +297,9 @@ class Tagger:
         full = marginals(padded(scores, lengths), ends, chain)
         return torch.cat([rows[:length] for rows, length in zip(full, lengths, strict=True)])
 
-    def _map(
-        self,
-        sentences: Iterable[Sentence],
-        reduce: Callable[[torch.Tensor, Sequence[Sentence], torch.Tensor], tuple[torch.Tensor, ...]],
-        tell: Callable[[tuple[torch.Tensor, ...], Sequence[Sentence]], list[T]],
-        empty: T,
-        hidden: bool = False,
-    ) -> Iterator[T]:
-        """Run the network over sentences in batches alike in length; results come in the sentences' order.
-
-        `reduce` makes of scores (or states), sentences and their lengths what the host needs, and `tell` makes of that one value a
-        sentence. A GPU is given the next chunk before the host looks at what it made of the last.
-        """
+    def _map(self, sentences: Iterable[Sentence], reduce: Reduce, tell: Tell[T], empty: T, hidden: bool = False) -> Iterator[T]:
         network, pieces, _ = self._ready()
-
-        def ask(chunk: list[Sentence]) -> _Asked:
-            windows = pieces.encode(sentence.tokens for sentence in chunk)
-
-            def run(group: list[int]) -> tuple[torch.Tensor, ...]:
-                with torch.inference_mode(), autocast(self.device):
-                    batch = pack([windows[i] for i in group], False, network.first_position)
-                    ends = on_device(torch.tensor(batch.lengths), self.device)
-                    batch = batch.to(self.device)
-                    found = reduce(network.hidden(batch) if hidden else network(batch), [chunk[i] for i in group], ends)
-                    return tuple(part.to("cpu", non_blocking=True) for part in found)
-
-            groups = by_length(windows, _BUDGET.get(self.device.type, 4096))
-            return _Asked(chunk, groups, side_by_side(run, groups, self.device), _mark(self.device))
-
-        for asked in _ahead(map(ask, _chunks(sentences)), 1 if self.device.type == "cuda" else 0):
-            asked.wait()
-            results = [empty] * len(asked.chunk)
-            for group, found in zip(asked.groups, asked.found, strict=True):
-                for i, result in zip(group, tell(found, [asked.chunk[i] for i in group]), strict=True):
-                    results[i] = result
-            yield from results
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """A chunk whose results are on their way; there once `wait` returns."""
-
-    chunk: list[Sentence]
-    groups: list[list[int]]
-    found: list[tuple[torch.Tensor, ...]]
-    wait: Callable[[], object]
-
-
-def _mark(device: torch.device) -> Callable[[], object]:
-    """A way to wait for all that the device has been given so far."""
-    if device.type != "cuda":
-        return lambda: None
-    event = torch.cuda.Event()
-    event.record(torch.cuda.current_stream(device))
-    return event.synchronize
-
-
-def _ahead(items: Iterator[T], n: int) -> Iterator[T]:
-    """The same items, each given out once n more have been drawn."""
-    held: deque[T] = deque()
-    for item in items:
-        held.append(item)
-        if len(held) > n:
-            yield held.popleft()
-    yield from held
-
-
-def _by_sentence(found: tuple[torch.Tensor, ...], own: Sequence[Sentence]) -> list[NDArray[np.float32]]:
-    """Rows of words in one piece, cut into sentences."""
-    rows, edges = found[0].numpy(), np.cumsum([0, *(len(s) for s in own)]).tolist()
-    return [rows[first:last] for first, last in pairwise(edges)]
-
-
-def _margins(probs: torch.Tensor) -> torch.Tensor:
-    best = probs.topk(min(2, probs.shape[1]), dim=1).values  # [n_words, 2], or 1 where there is one tag
-    return 1 - best[:, 0] + best[:, 1:].sum(1)
-
-
-_MEASURES: dict[Measure, Callable[[torch.Tensor], torch.Tensor]] = {
-    "entropy": lambda probs: torch.special.entr(probs).sum(1),
-    "least": lambda probs: 1 - probs.max(1).values,
-    "margin": _margins,
-}
+        return read(network, pieces, self.device, sentences, reduce, tell, empty, hidden)
 
 
 def describe(folder: FilePath) -> dict[str, Any]:
@@ -439,14 +355,3 @@ def _parts(sentence: Sentence) -> Iterator[Sentence]:
         own = Sentence(f"{sentence.id}+{start}", sentence.tokens[start : start + _PART], sentence.tags[start : start + _PART])
         if own.labeled:
             yield own
-
-
-def _chunks(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    chunk: list[Sentence] = []
-    for sentence in sentences:
-        chunk.append(sentence)
-        if len(chunk) == _CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
