@@ -36,7 +36,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
 
     def opened(link: str, width: int = 1280, height: int = 860, **options: Any) -> Any:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(60_000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
