@@ -12,7 +12,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 from transformers.utils import logging
 
-from fuzz.target import BETWEEN, Target
+from fuzz.target import Target, named
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.tagger import Settings, Tagger
@@ -30,8 +30,7 @@ def targets() -> list[Target]:
 
 def _load(data: bytes, folder: Path) -> None:
     """A file that is not among the parts of the input is a good one; a folder that can be loaded can also tag."""
-    given = {name.decode("latin-1"): content for name, _, content in (part.partition(b"\n") for part in data.split(BETWEEN))}
-    files = {**_good(), **{name: content for name, content in given.items() if name in _NAMES}}
+    files = named(data, _good(), _NAMES)
     header = files.pop(_HEADER)
     files["model.safetensors"] = len(header).to_bytes(8, "little") + header + files["model.safetensors"]
     for name, content in files.items():

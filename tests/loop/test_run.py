@@ -248,3 +248,17 @@ def test_the_forecast_finds_a_power_law_again() -> None:
 
     assert made.gain == pytest.approx((0.9 - 5 * 600**-0.5) - f1[-1], abs=1e-6)
     assert forecast(n[:2], f1[:2], 600, np.random.default_rng(0)) is None
+
+
+def test_a_description_that_asks_for_more_than_the_settings_is_refused(tmp_path: Path) -> None:
+    def kill(event) -> None:
+        if event["phase"] == "train" and event["round"] == 1:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(plan(), tmp_path, kill)
+    path = tmp_path / "rounds" / "001" / "augmentation.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "asked": 10**9}))  # would be trained on for years
+
+    with pytest.raises(RunError, match=r"augmentation\.json is damaged: it was asked for 1000000000 sentences instead of 2; "):
+        run(plan(), tmp_path)
