@@ -159,7 +159,7 @@ def test_a_damaged_file_of_a_round_is_named_and_never_passed_over(tmp_path: Path
             run(plan(looks_back=True), tmp_path)
 
 
-@pytest.mark.parametrize("text", ["[1]\n", '{"round": 1}\n', "\xff\n", '{"round": 0}\n{"round": 2}\n'])
+@pytest.mark.parametrize("text", ["[1]\n", '{"format_version": 1, "round": 1}\n', "\xff\n", '{"format_version": 1, "round": 0}\n'])
 def test_rounds_that_are_not_whole_are_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "rounds.jsonl").write_bytes(text.encode("latin-1"))
 
