@@ -34,7 +34,7 @@ def change(path: Path, **values: object) -> None:
         ("hidden_size", 2**22, r"asks for encoder\.\S+ of \d+ x 4194304; there it has \d+ x 32"),
         ("intermediate_size", 2**36, r"asks for encoder\.\S+ of 68719476736 x 32; there it has 64 x 32"),
         ("max_position_embeddings", 2**36, "68719476736 x 32; there it has 64 x 32"),
-        ("num_hidden_layers", 9000, r"asks for more than the \d+ tensors stored"),
+        ("num_hidden_layers", 9000, "asks for far more tensors than are stored"),
         ("num_hidden_layers", 3, r"asks for encoder\.encoder\.layer\.2\S+ of 32 x 32; there is none"),
         ("num_hidden_layers", 10**9, "asks for more than 10000 in 'num_hidden_layers'"),
         ("num_labels", 10**9, "asks for more than 10000 in 'num_labels'"),
@@ -63,6 +63,6 @@ def test_only_the_networks_of_its_own_thread_are_counted() -> None:
         thread.start()
         thread.join()
         nn.Linear(1, 1)
-        with pytest.raises(ValueError, match="tensors stored"):
+        with pytest.raises(ValueError, match="than are stored"):
             nn.Linear(1, 1)
     assert len(built[0]) == 5

@@ -35,12 +35,12 @@ def counts(config: Path) -> None:
 def fits(weights: Path, config: PretrainedConfig, n_tags: int) -> None:
     """Refuse a config whose network is not the one whose weights are stored: with a large enough number in it, it would fill the memory.
 
-    The network is first built without memory. Even so its layers take time and space, so that is broken off as soon as it has more than
-    the file could fill.
+    The network is first built without memory. Even so its layers take time and space, so that is broken off as soon as it has far more
+    than the file could fill; twice as many are let pass, since an encoder may set a parameter anew.
     """
     with safe_open(weights, "pt") as file:
         stored = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118  it is no mapping
-    with _at_most(len(stored) + _SPARE), torch.device("meta"), no_init_weights():
+    with _at_most(2 * len(stored) + _SPARE), torch.device("meta"), no_init_weights():
         encoder = AutoModel.from_config(config, trust_remote_code=False)
     described = {f"encoder.{key}": tuple(value.shape) for key, value in encoder.state_dict().items()}
     _compare({**described, "classifier.weight": (n_tags, encoder.config.hidden_size)}, stored)
@@ -66,7 +66,7 @@ def _at_most(parameters: int) -> Iterator[None]:
         nonlocal count
         count += threading.get_ident() == own
         if count > parameters and threading.get_ident() == own:
-            raise ValueError(f"its weights do not fit its config.json, which asks for more than the {parameters - _SPARE} tensors stored")
+            raise ValueError("its weights do not fit its config.json, which asks for far more tensors than are stored")
 
     handle = register_module_parameter_registration_hook(registered)
     try:
