@@ -1,4 +1,4 @@
-"""Targets: the server and the Label Studio backend, asked in the same process; and the same request by a stranger."""
+"""Target: the server, asked in the same process; and the same request by a stranger."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import json
 import secrets
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,31 @@ def _request(data: bytes) -> tuple[bytes, dict[bytes, bytes], bytes]:
     return line, headers, body
 
 
+async def asked(app: Any, line: bytes, headers: Mapping[bytes, bytes], body: bytes) -> tuple[int, bytes]:
+    """The answer of an application to one request: its status and its body."""
+    method, _, target = line.partition(b" ")
+    path, _, query = target.partition(b"?")
+    scope = {
+        "type": "http", "http_version": "1.1", "scheme": "http", "root_path": "",
+        "server": ("127.0.0.1", 8765), "client": ("127.0.0.1", 1),
+        "method": method.decode("latin-1").upper() or "GET", "path": unquote(path.decode("latin-1")) or "/", "raw_path": path,
+        "query_string": query, "headers": [(name, value) for name, value in headers.items() if name],
+    }  # fmt: skip
+    sent: list[dict[str, Any]] = []
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop() if messages else {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    if not sent:
+        raise Finding("no answer")
+    return int(sent[0]["status"]), b"".join(message.get("body", b"") for message in sent[1:])
+
+
 class _Server:
     """A project with a few sentences, in a loop of its own."""
 
@@ -90,30 +115,7 @@ class _Server:
         self._loop = asyncio.new_event_loop()
 
     def answer(self, line: bytes, headers: dict[bytes, bytes], body: bytes) -> tuple[int, bytes]:
-        return self._loop.run_until_complete(self._asked(line, headers.items(), body))
-
-    async def _asked(self, line: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> tuple[int, bytes]:
-        method, _, target = line.partition(b" ")
-        path, _, query = target.partition(b"?")
-        scope = {
-            "type": "http", "http_version": "1.1", "scheme": "http", "root_path": "",
-            "server": ("127.0.0.1", 8765), "client": ("127.0.0.1", 1),
-            "method": method.decode("latin-1").upper() or "GET", "path": unquote(path.decode("latin-1")) or "/", "raw_path": path,
-            "query_string": query, "headers": [(name, value) for name, value in headers if name],
-        }  # fmt: skip
-        sent: list[dict[str, Any]] = []
-        messages = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def receive() -> dict[str, Any]:
-            return messages.pop() if messages else {"type": "http.disconnect"}
-
-        async def send(message: dict[str, Any]) -> None:
-            sent.append(message)
-
-        await self._app(scope, receive, send)  # type: ignore[arg-type]
-        if not sent:
-            raise Finding("no answer")
-        return int(sent[0]["status"]), b"".join(message.get("body", b"") for message in sent[1:])
+        return self._loop.run_until_complete(asked(self._app, line, headers, body))
 
 
 @cache

@@ -55,9 +55,7 @@ def targets() -> list[Target]:
         Target("config", _config, lambda: [path.read_bytes() for path in sorted(PRESETS.glob("*.toml"))], 2.0),
         Target("set", _set, _set_seeds, 2.0),
         Target("sweep", _sweep, lambda: [_SWEEP], 0.5),
-        Target(
-            "seeds", lambda data, _: parse_seeds(data.decode("utf-8", "surrogateescape")) and None, lambda: [b"10", b"5-9", b"2,4"], 0.3
-        ),
+        Target("seeds", _seeds, lambda: [b"10", b"5-9", b"2,4"], 0.3),
         Target("project", _project, lambda: [_PROJECT], 2.0),
         Target("run", _run, _run_seeds, 0.5),
         Target("results", _results, _result_seeds, 2.0),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fuzz import readers, requests, settings
+from fuzz import models, readers, requests, resuming, settings, studio
 from fuzz.target import Target
 
-TARGETS: Mapping[str, Target] = {target.name: target for room in (readers, settings, requests) for target in room.targets()}
+_ROOMS = (readers, settings, requests, models, resuming, studio)
+TARGETS: Mapping[str, Target] = {target.name: target for room in _ROOMS for target in room.targets()}

@@ -159,7 +159,7 @@ def test_a_damaged_file_of_a_round_is_named_and_never_passed_over(tmp_path: Path
             run(plan(looks_back=True), tmp_path)
 
 
-@pytest.mark.parametrize("text", ["[1]\n", '{"round": 1}\n', "\xff\n", '{"round": 0}\n{"round": 2}\n'])
+@pytest.mark.parametrize("text", ["[1]\n", '{"format_version": 1, "round": 1}\n', "\xff\n", '{"format_version": 1, "round": 0}\n'])
 def test_rounds_that_are_not_whole_are_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "rounds.jsonl").write_bytes(text.encode("latin-1"))
 
@@ -248,3 +248,17 @@ def test_the_forecast_finds_a_power_law_again() -> None:
 
     assert made.gain == pytest.approx((0.9 - 5 * 600**-0.5) - f1[-1], abs=1e-6)
     assert forecast(n[:2], f1[:2], 600, np.random.default_rng(0)) is None
+
+
+def test_a_description_that_asks_for_more_than_the_settings_is_refused(tmp_path: Path) -> None:
+    def kill(event) -> None:
+        if event["phase"] == "train" and event["round"] == 1:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(plan(), tmp_path, kill)
+    path = tmp_path / "rounds" / "001" / "augmentation.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "asked": 10**9}))  # would be trained on for years
+
+    with pytest.raises(RunError, match=r"augmentation\.json is damaged: it was asked for 1000000000 sentences instead of 2; "):
+        run(plan(), tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from seqmix.data.versions import foreign
 from seqmix.errors import DataError, RunError
 
 FORMAT_VERSION = 1
+_HALF = re.compile("[\ud800-\udfff]")  # could not be written again
 _WHOLE = ("round", "seed", "labeled", "tokens", "generated")
 
 
@@ -31,12 +33,45 @@ def read_rounds(folder: Path) -> list[dict[str, Any]]:
     return done
 
 
-def read_generated(path: Path, described: Mapping[str, Any]) -> list[Augmented]:
+def read_generated(path: Path, round: int, described: Mapping[str, Any]) -> list[Augmented]:
     """What a round generated, as many as its description says."""
     with damaged(path):
         found = [Augmented.from_record(record) for record in records(path)]
         if len(found) != described["generated"]:
             raise ValueError(f"it has {len(found)} sentences instead of {described['generated']}")
+        for one in found:
+            if not one.sentence.id.startswith(f"r{round}/"):
+                raise ValueError(f"the id {one.sentence.id[:80]!r} is none of round {round}")
+    return found
+
+
+def read_chosen(path: Path) -> tuple[list[str], list[float | None]]:
+    """What a round asked for, and how much it wanted each."""
+    known = read_object(path, ids=list, scores=list)
+    with damaged(path):
+        if not all(isinstance(id, str) for id in known["ids"]) or len(known["ids"]) != len(known["scores"]):
+            raise ValueError("expected ids, and a score for each")
+        if not all(score is None or type(score) in (int, float) for score in known["scores"]):
+            raise ValueError("expected scores to be numbers or null")
+    return known["ids"], known["scores"]
+
+
+def read_described(path: Path, asked: int) -> dict[str, Any]:
+    """What is said of a round's augmentation; `asked` is how many sentences its settings ask for."""
+    described = read_object(path, asked=int, generated=int)
+    with damaged(path):
+        if described["asked"] != asked:
+            raise ValueError(f"it was asked for {described['asked']} sentences instead of {asked}")
+    return described
+
+
+def read_predictions(path: Path, lengths: Mapping[str, int]) -> dict[str, list[str]]:
+    """The tags a round predicted, by the id of the sentence; `lengths` says how many each has."""
+    found = read_object(path)
+    with damaged(path):
+        for id, tags in found.items():
+            if not isinstance(tags, list) or len(tags) != lengths[id] or not all(isinstance(tag, str) for tag in tags):
+                raise ValueError(f"expected {lengths[id]} tags of {id[:80]!r}")
     return found
 
 
@@ -46,12 +81,14 @@ def records(path: Path) -> list[dict[str, Any]]:
         return [record for _, record, _ in json_lines(path)] if path.exists() else []
 
 
-def read_object(path: Path, **kinds: type | tuple[type, ...]) -> dict[str, Any]:
+def read_object(path: Path, **kinds: type) -> dict[str, Any]:
     """A small JSON file that holds an object with these keys."""
     with damaged(path):
         found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict) or not all(isinstance(found.get(key), kind) for key, kind in kinds.items()):
+        if not isinstance(found, dict) or not all(type(found.get(key)) is kind for key, kind in kinds.items()):
             raise ValueError(f"expected {' and '.join(kinds) or 'an object'}")
+        if _HALF.search(json.dumps(found, ensure_ascii=False)):
+            raise ValueError("expected whole characters, found half of a surrogate pair")
     return found
 
 

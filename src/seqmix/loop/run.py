@@ -33,7 +33,7 @@ from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import RunError
 from seqmix.loop.learner import REMEMBERED, ActiveLearner, Recipe, generator
 from seqmix.loop.pool import Pool
-from seqmix.loop.rounds import FORMAT_VERSION, read_generated, read_object, read_rounds, records
+from seqmix.loop.rounds import FORMAT_VERSION, read_chosen, read_described, read_generated, read_predictions, read_rounds, records
 from seqmix.loop.stopping import Forecast, Stopping, forecast, kappa
 from seqmix.protocols import Oracle, Tagger
 
@@ -70,8 +70,7 @@ def run(plan: Plan, folder: Path, report: Report = lambda event: None) -> list[d
         if not done:
             done.append(_round(plan, folder, learner, 0, list(plan.seed_set), done, report))
         while (stop := done[-1]["stop"]) is None:
-            number = len(done)
-            done.append(_round(plan, folder, learner, number, None, done, report))
+            done.append(_round(plan, folder, learner, len(done), None, done, report))
         _clear_models(folder, len(done) - 1)
         last = folder / "rounds" / f"{len(done) - 1:03d}" / "model"
         if last.exists():
@@ -101,15 +100,16 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
 def _restored(plan: Plan, folder: Path, done: Sequence[dict[str, Any]]) -> ActiveLearner:
     """The learner as it stood after the last finished round."""
     learner = ActiveLearner(plan.recipe, Pool.of(plan.pool, plan.seed_set), plan.seed)
+    lengths = {id: len(sentence) for id, sentence in learner.pool.unlabeled.items()}
     for line in done:
+        place = folder / "rounds" / f"{line['round']:03d}"
         if line["round"] > 0:
             learner.pool = learner.pool.label(line["chosen"], plan.oracle.annotate(learner.pool.take(line["chosen"])))
-        learner.generated += read_generated(folder / "rounds" / f"{line['round']:03d}" / "generated.jsonl", line["augmentation"])
+        learner.generated += read_generated(place / "generated.jsonl", line["round"], line["augmentation"])
         learner.nominal += line["augmentation"]["asked"]
         learner.round = line["round"]
         if plan.looks_back:
-            tagged = read_object(folder / "rounds" / f"{line['round']:03d}" / "predictions.json")
-            for id, tags in tagged.items():
+            for id, tags in read_predictions(place / "predictions.json", lengths).items():
                 learner.history.setdefault(id, []).append(tags)
                 del learner.history[id][:-REMEMBERED]
     if done:
@@ -194,17 +194,17 @@ def _kept(path: Path, make: Callable[[], tuple[list[str], list[float | None]]]) 
     if not path.exists():
         ids, scores = make()
         write_text(path, json.dumps({"ids": ids, "scores": scores}, ensure_ascii=False))
-    known = read_object(path, ids=list, scores=list)
-    return known["ids"], known["scores"]
+    return read_chosen(path)
 
 
 def _augmented(learner: ActiveLearner, batch: Sequence[Sentence], place: Path, guard: dict[str, Any] | None) -> dict[str, Any]:
     """Generate, or read what was generated; augmentation that the guard found to hurt is left out this round."""
     path, about = place / "generated.jsonl", place / "augmentation.json"
+    asked = round(learner.recipe.rate(learner.round) * len(batch))
     if about.exists():
-        described = read_object(about, asked=int, generated=int)
-        learner.generated += read_generated(path, described)
-        learner.nominal += described["asked"]
+        described = read_described(about, asked)
+        learner.generated += read_generated(path, learner.round, described)
+        learner.nominal += asked
         return described
     start = len(learner.generated)
     made = learner.augment(batch)
@@ -212,7 +212,7 @@ def _augmented(learner: ActiveLearner, batch: Sequence[Sentence], place: Path, g
         del learner.generated[start:]
     new = learner.generated[start:]
     described = {
-        "asked": round(learner.recipe.rate(learner.round) * len(batch)),
+        "asked": asked,
         "generated": len(new),
         "reason": made.reason,
         "counts": dict(made.counts),

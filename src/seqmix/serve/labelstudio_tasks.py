@@ -96,7 +96,7 @@ def annotation_of(record: Any, task: int, control: str) -> Annotation:
     updated = record.get("updated_at")
     if not isinstance(updated, str | None) or len(updated or "") > 40:
         raise DataError('expected "updated_at" to be a time', text=str(updated))
-    return Annotation(id, task, results, bool(record.get("was_cancelled")), bool(record.get("ground_truth")), updated or "")
+    return Annotation(id, task, results, bool(record.get("was_cancelled")), bool(record.get("ground_truth")), _whole(updated or ""))
 
 
 def annotations_of(task: Json, control: str) -> list[Annotation]:

@@ -31,6 +31,7 @@ from seqmix.tagger.network import HEADS, Network, padded
 from seqmix.tagger.pieces import WordPieces
 from seqmix.tagger.processes import ALONE, Processes
 from seqmix.tagger.reading import MEASURES, Reduce, Tell, by_sentence, chunks, read
+from seqmix.tagger.sizes import counts, fits
 from seqmix.tagger.training import Progress, Settings, seeded, train
 
 FORMAT_VERSION = 1
@@ -259,7 +260,10 @@ class Tagger:
             tagger = cls(described["encoder"], described["head"], Settings(**described["settings"]), device)
             tagger.tag_set = TagSet(tuple(described["tags"]))
             with seeded(0):  # weights are drawn, then overwritten
-                model = AutoModel.from_config(AutoConfig.from_pretrained(folder, **NO_CODE), trust_remote_code=False)
+                counts(folder / "config.json")
+                config = AutoConfig.from_pretrained(folder, **NO_CODE)
+                fits(folder / "model.safetensors", config, len(tagger.tag_set))
+                model = AutoModel.from_config(config, trust_remote_code=False)
                 tagger._build(model, PreTrainedTokenizerFast.from_pretrained(folder), torch.Generator())
             network, _, _ = tagger._ready()
             missing, unexpected = network.load_state_dict(load_file(folder / "model.safetensors"), strict=False)
