@@ -227,3 +227,15 @@ def test_a_roberta_reads_up_to_its_last_position_and_not_beyond(tmp_path):
     (probabilities,) = tagger.probabilities([Sentence("long", ("a",) * 100)])
 
     assert probabilities.shape[0] == 100
+
+
+def test_a_tokenizer_that_pads_and_cuts_does_neither_here():
+    plain, strange = tiny.bert_tokenizer(), tiny.bert_tokenizer()
+    strange.backend_tokenizer.enable_padding(length=7)
+    strange.backend_tokenizer.enable_truncation(2)
+    cut = WordPieces(strange, 32)
+    text = ("unaffable", "Lena", "left")
+
+    strange(["Lena", "Lena left Oslo"], padding=True, truncation=True)  # as a pipeline does
+
+    assert cut.words(text) == WordPieces(plain, 32).words(text)

@@ -19,6 +19,7 @@ from transformers import PreTrainedTokenizerFast
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.starter import STARTER, load_encoder
+from seqmix.starter.loader import plain_backend
 
 Distance = Literal["l2", "cosine", "csls"]
 DISTANCES: tuple[Distance, ...] = get_args(Distance)
@@ -182,7 +183,7 @@ def vocabulary_table(words: Sequence[str], vectors: Vectors, tokenizer: PreTrain
         shown, goes_on = tuple(word.removeprefix("##") for word in words), ~starts
     ordinary = np.array([i not in special and not _unused(word) and "\ufffd" not in word for i, word in enumerate(words)])
     ordinary &= np.array([word != "" and word.isprintable() and " " not in word for word in shown])
-    backend = tokenizer.backend_tokenizer
+    backend = plain_backend(tokenizer)
     unknown = tokenizer.unk_token_id or 0
     pieces: dict[str, Sequence[int]] = {}
 

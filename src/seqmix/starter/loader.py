@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,14 @@ def base_encoder(name: str) -> str:
     if not isinstance(base, str):
         raise ModelError(f"the adapted encoder {name} is damaged: its {ADAPTED} does not name its base; adapt again")
     return base
+
+
+def plain_backend(tokenizer: PreTrainedTokenizerFast) -> Any:
+    """The tokenizer's machine, a copy that neither pads nor cuts. subtle: many come with both, and whoever calls one turns them on for all."""
+    backend = deepcopy(tokenizer.backend_tokenizer)
+    backend.no_padding()
+    backend.no_truncation()
+    return backend
 
 
 def starter_tokenizer() -> PreTrainedTokenizerFast:

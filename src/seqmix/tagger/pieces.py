@@ -15,6 +15,8 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerFast
 
+from seqmix.starter.loader import plain_backend
+
 Ints = NDArray[np.int64]
 _REMEMBERED = 30_000  # sentences whose windows are kept
 _LETTERS = 1000  # of one word that the tokenizer is shown; WordPiece takes the third power of them
@@ -54,7 +56,7 @@ class WordPieces:
     """Cuts words into pieces, each distinct word once."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast, limit: int, overlap: int = 32) -> None:
-        self._backend = tokenizer.backend_tokenizer
+        self._backend = plain_backend(tokenizer)
         self._known: dict[str, tuple[int, ...]] = {}
         self._cut: dict[tuple[str, ...], list[Window]] = {}  # a loop reads the same sentences in every round
         self.before, self.after = special_pieces(tokenizer)
