@@ -1,4 +1,4 @@
-"""A few kills of each command, and a bug put in on purpose: the shortest form of `make faults`, which CI runs, so that the suite leaves it out."""
+"""A few kills of each command, and a bug put in on purpose: the shortest form of `make faults`, which the suite leaves to it."""
 
 from __future__ import annotations
 

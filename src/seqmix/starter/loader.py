@@ -92,7 +92,7 @@ def base_encoder(name: str) -> str:
 
 
 def plain_backend(tokenizer: PreTrainedTokenizerFast) -> Any:
-    """The tokenizer's machine, a copy that neither pads nor cuts. subtle: many come with both, and whoever calls one turns them on for all."""
+    """A copy of the tokenizer's machine that neither pads nor cuts. subtle: many come with both, and any caller may turn them on for all."""
     backend = deepcopy(tokenizer.backend_tokenizer)
     backend.no_padding()
     backend.no_truncation()
