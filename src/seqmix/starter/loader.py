@@ -92,7 +92,7 @@ def base_encoder(name: str) -> str:
 
 
 def plain_backend(tokenizer: PreTrainedTokenizerFast) -> Any:
-    """A copy of the tokenizer's machine that neither pads nor cuts. subtle: many come with both, and any caller may turn them on for all."""
+    """The tokenizer's machine, neither padding nor cutting. subtle: many come with both, and any caller may turn them on for all."""
     backend = deepcopy(tokenizer.backend_tokenizer)
     backend.no_padding()
     backend.no_truncation()
