@@ -14,8 +14,9 @@ from seqmix.data import formats
 from seqmix.data.augmented import Augmentation, Augmented
 from seqmix.data.files import lines, replacing
 from seqmix.data.sentence import Sentence
-from seqmix.errors import DataError, RunError
+from seqmix.errors import RunError
 from seqmix.loop.pool import Pool
+from seqmix.loop.rounds import damaged, read_object
 from seqmix.loop.view import TaggerView
 from seqmix.protocols import Augmenter, Chosen, Policy, Tagger
 
@@ -153,18 +154,18 @@ class ActiveLearner:
     def load(cls, folder: Path | str, recipe: Recipe, load_tagger: Callable[[Path], Tagger]) -> ActiveLearner:
         """A learner that `save` wrote, with its recipe given anew."""
         folder = Path(folder)
-        try:
-            state = json.loads((folder / "learner.json").read_text(encoding="utf-8"))
-            generated = [json.loads(line) for _, line in lines(folder / "generated.jsonl")]
-        except (OSError, ValueError, DataError) as error:
-            raise RunError(f"{folder} is not a saved learner: {error}") from error
+        if not (folder / "learner.json").is_file():
+            raise RunError(f"{folder} is not a saved learner: it has no learner.json")
+        state = read_object(folder / "learner.json")
         if state.get("format_version") != FORMAT_VERSION:
             raise RunError(f"{folder} has learner format {state.get('format_version')}; this version of seqmix reads {FORMAT_VERSION}")
+        state = read_object(folder / "learner.json", seed=int, round=int, nominal=int, history=dict)
+        with damaged(folder / "generated.jsonl"):
+            generated = [Augmented.from_record(json.loads(line)) for _, line in lines(folder / "generated.jsonl")]
         labeled = list(formats.read(folder / "labeled.jsonl", "jsonl-tokens"))
         pool = Pool({s.id: s for s in formats.read(folder / "unlabeled.jsonl", "jsonl-tokens")}, {s.id: s for s in labeled})
-        learner = cls(recipe, pool, int(state["seed"]))
-        learner.round, learner.nominal, learner.history = int(state["round"]), int(state["nominal"]), state["history"]
-        learner.generated = [Augmented.from_record(record) for record in generated]
+        learner = cls(recipe, pool, state["seed"])
+        learner.round, learner.nominal, learner.history, learner.generated = state["round"], state["nominal"], state["history"], generated
         if (folder / "model").exists():
             learner.tagger = load_tagger(folder / "model")
         return learner

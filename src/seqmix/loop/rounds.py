@@ -112,6 +112,7 @@ def _wrong(line: Mapping[str, Any]) -> str | None:
         "chosen": isinstance(line.get("chosen"), list) and all(isinstance(id, str) for id in line["chosen"]),
         "augmentation": isinstance(line.get("augmentation"), dict) and type(line["augmentation"].get("asked")) is int,
         "stop": isinstance(line.get("stop", 0), str | None),
+        "agreement": isinstance(line.get("agreement", ""), int | float | None),
         "forecast": "forecast" in line and (line["forecast"] is None or _numbers(line["forecast"], "gain", "low", "high")),
         **{split: _numbers(own, "f1") for split, own in scores.items()},
     }
