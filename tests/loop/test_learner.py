@@ -112,9 +112,7 @@ def test_a_learner_saved_and_loaded_goes_on_the_same_way(tmp_path) -> None:
         ActiveLearner.load(tmp_path, learner.recipe, Lexicon.load)
 
 
-@pytest.mark.parametrize(
-    "text", ["[]", "{", '{"format_version": 1}', '{"format_version": 1, "seed": 0, "round": "1"}']
-)
+@pytest.mark.parametrize("text", ["[]", "{", '{"format_version": 1}', '{"format_version": 1, "seed": 0, "round": "1"}'])
 def test_a_damaged_learner_is_one_line(tmp_path, text: str) -> None:
     ActiveLearner(recipe(), Pool.of(corpus(12)[10:], corpus(12)[:10]), 0).save(tmp_path / "saved")
     (tmp_path / "saved" / "learner.json").write_text(text)
