@@ -232,6 +232,9 @@ def test_settings_that_contradict_each_other_are_told_before_anything_starts(fol
     (folder / "training.toml").write_text("[training]\nepoch = 1\n")
     assert run(["annotate", str(folder), "--no-browser"]) == 2
     assert "training.epoch" in capfd.readouterr().err
+    (folder / "training.toml").write_text('[augment]\ntable = "contextual"\n')
+    assert run(["annotate", str(folder), "--no-browser"]) == 2
+    assert "augment.table" in capfd.readouterr().err
 
 
 def test_without_the_extra_it_says_what_to_install(folder: Path):

@@ -27,7 +27,7 @@ def project_config(folder: Path, settings: Settings) -> Config:
     try:
         for name, section in (tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}).items():
             values[name] = {**values.get(name, {}), **section} if isinstance(section, dict) else section
-        return Config.model_validate(values)
+        config = Config.model_validate(values)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"cannot read {path}: {error}") from error
     except ValidationError as error:
@@ -35,3 +35,6 @@ def project_config(folder: Path, settings: Settings) -> Config:
         place = ".".join(str(part) for part in first["loc"]) or "config"
         what = "there is no such key" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
         raise ConfigError(f"{folder}: {place}: {what}; see project.toml and {FILE}") from error
+    if config.augment.table != "encoder":
+        raise ConfigError(f"{path}: augment.table: a project's table is the encoder's, since it is made before there are labels; remove the key")
+    return config
