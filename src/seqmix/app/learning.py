@@ -36,5 +36,5 @@ def project_config(folder: Path, settings: Settings) -> Config:
         what = "there is no such key" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
         raise ConfigError(f"{folder}: {place}: {what}; see project.toml and {FILE}") from error
     if config.augment.table != "encoder":
-        raise ConfigError(f"{path}: augment.table: a project's table is the encoder's, since it is made before there are labels; remove the key")
+        raise ConfigError(f"{path}: augment.table: a project's table is the encoder's, made before there are labels; remove the key")
     return config
