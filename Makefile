@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow faults fuzz check bench results audit lock clean
+.PHONY: demo test slow faults faults-kills faults-disk fuzz check bench results audit lock clean
 
 demo: $(VENV)/ready
 	$(BIN)/seqmix simulate --preset demo --data gazette --out runs/demo/nte --set augment.variant=none
@@ -16,12 +16,16 @@ test: $(VENV)/ready
 slow: $(VENV)/ready
 	$(BIN)/pytest -m slow
 
-# Kills, power cuts, full disks, damaged files, dying workers; KILLS=500 is the long form.
+# Kills, power cuts, full disks, damaged files, dying workers; KILLS=500 is the long form. `make -j2 -O faults` does both halves at once.
 KILLS ?= 70
-faults: $(VENV)/ready
+faults: faults-kills faults-disk
+
+faults-kills: $(VENV)/ready
 	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills $(KILLS)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills 60 --only simulate --plant "no fsync"
 	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills 60 --only simulate --plant "no folder fsync"
+
+faults-disk: $(VENV)/ready
 	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/trouble.py
 	$(BIN)/pytest -m faults tests/faults
 
