@@ -6,8 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,28 +18,6 @@ from seqmix.app.cli import app, run
 from seqmix.data import formats
 from seqmix.data.samples import sample
 from seqmix.data.scheme import is_legal
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended: its exit code and what it said where."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Ended]
-
-
-@pytest.fixture
-def seqmix_command(capfd) -> Command:
-    def command(*arguments: object) -> Ended:
-        capfd.readouterr()
-        code = run([str(argument) for argument in arguments])
-        return Ended(code, *capfd.readouterr())
-
-    return command
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -294,7 +270,7 @@ def test_info_describes_the_installation(seqmix_command):
 # What goes wrong
 
 
-def refused(ended: Ended, *words: str) -> None:
+def refused(ended, *words: str) -> None:
     assert ended.code == 2
     assert ended.out == ""
     assert "Traceback" not in ended.err

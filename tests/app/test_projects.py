@@ -3,43 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("sqlalchemy", reason="sqlalchemy is not installed: pip install 'seqmix[serve]'")
 
-from seqmix.app.cli import run
 from seqmix.data import formats
 from seqmix.data.samples import sample
 from seqmix.data.sentence import Sentence
 from seqmix.serve.project import Project, open_project, read_settings
 from seqmix.serve.queue import Rules, next_sentence
 from seqmix.serve.records import Generation, Mark
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended: its exit code and what it said where."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Ended]
-
-
-@pytest.fixture
-def seqmix_command(capfd) -> Command:
-    def command(*arguments: object) -> Ended:
-        capfd.readouterr()
-        code = run([str(argument) for argument in arguments])
-        return Ended(code, *capfd.readouterr())
-
-    return command
 
 
 @pytest.fixture

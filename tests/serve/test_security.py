@@ -261,48 +261,36 @@ def test_a_declared_length_that_is_absurd_is_refused_before_anything_is_read(len
     assert site.ask("/", "POST", body=[b"{}"], content_length=length).status == 413
 
 
+def posted(site, receive) -> list[dict]:
+    """What the guard sends to a client whose body comes as `receive` says."""
+    sent: list[dict] = []
+
+    async def send(message):
+        sent.append(message)
+
+    headers = {"host": "localhost", "authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
+    named = [(name.encode(), value.encode()) for name, value in headers.items()]
+    asyncio.run(site.guard({"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": named}, receive, send))
+    return sent
+
+
 def test_a_client_that_goes_away_in_the_middle_of_its_body_gets_no_answer_and_changes_nothing():
-    guard, sent = Site().guard, []
     messages = [{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}]
 
     async def receive():
         return messages.pop(0)
 
-    async def send(message):
-        sent.append(message)
-
-    headers = {"host": "localhost", "authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": "/",
-        "query_string": b"",
-        "headers": [(n.encode(), v.encode()) for n, v in headers.items()],
-    }
-    asyncio.run(guard(scope, receive, send))
+    sent = posted(Site(), receive)
 
     assert sent == []
 
 
 def test_a_body_that_never_ends_is_given_up_on():
-    guard, sent = Site(limits=Limits(patience=0.05)).guard, []
-
     async def receive():
         await asyncio.sleep(0.01)
         return {"type": "http.request", "body": b"", "more_body": True}
 
-    async def send(message):
-        sent.append(message)
-
-    headers = {"host": "localhost", "authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": "/",
-        "query_string": b"",
-        "headers": [(n.encode(), v.encode()) for n, v in headers.items()],
-    }
-    asyncio.run(guard(scope, receive, send))
+    sent = posted(Site(limits=Limits(patience=0.05)), receive)
 
     assert sent[0]["status"] == 408
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from seqmix.data.formats.base import Format, Options, at
 from seqmix.data.formats.charspans import char_span, from_spans, list_of, surface, to_spans
-from seqmix.data.formats.records import identify, json_array, json_lines, write_array, write_lines
+from seqmix.data.formats.records import identify, json_records, write_records
 from seqmix.data.sentence import Offsets, Sentence
 from seqmix.data.text import CharSpan, align, checked_offsets, tokenize
 from seqmix.errors import DataError, TagError
@@ -32,27 +32,14 @@ _RESPONSES, _SUGGESTION = ".responses", ".suggestion"
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
     """One sentence a record; without an id it is `stem:line`."""
-    for line, record, text in _records(path):
+    for line, record, text in json_records(path):
         with at(path, line, text):
             yield _sentence(record, identify(record, path, line), options)
 
 
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
     """An array of records; one a line where the name ends in .jsonl."""
-    records = (_record(sentence, options) for sentence in sentences)
-    if path.name.lower().endswith(".jsonl"):
-        write_lines(records, path)
-    else:
-        write_array(records, path)
-
-
-def _records(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
-    try:
-        with path.open("rb") as file:
-            start = file.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n")
-    except OSError as error:
-        raise DataError(f"cannot read: {error.strerror}", path) from error
-    return json_lines(path) if start[:1] == b"{" else json_array(path)
+    write_records((_record(sentence, options) for sentence in sentences), path)
 
 
 def _sentence(record: dict[str, Any], id: str, options: Options) -> Sentence:

@@ -13,7 +13,7 @@ from typing import Any
 
 from seqmix.data.formats.base import Format, Options, at
 from seqmix.data.formats.charspans import char_span, confirmed, from_spans, list_of, surface, to_spans
-from seqmix.data.formats.records import identify, json_array, json_lines, write_array, write_lines
+from seqmix.data.formats.records import identify, json_records, write_records
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import CharSpan, checked_offsets, tokenize
 from seqmix.errors import DataError
@@ -23,27 +23,14 @@ _ELSEWHERE = ("hypertextlabels", "paragraphlabels", "timeserieslabels")  # spans
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
     """One sentence a task; its id is the data's own, or Label Studio's, or `stem:line`."""
-    for line, task, text in _tasks(path):
+    for line, task, text in json_records(path):
         with at(path, line, text):
             yield _sentence(task, path, line, options)
 
 
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
     """An array of tasks; one a line where the name ends in .jsonl."""
-    tasks = (_task(sentence, options) for sentence in sentences)
-    if path.name.lower().endswith(".jsonl"):
-        write_lines(tasks, path)
-    else:
-        write_array(tasks, path)
-
-
-def _tasks(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
-    try:
-        with path.open("rb") as file:
-            start = file.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n")
-    except OSError as error:
-        raise DataError(f"cannot read: {error.strerror}", path) from error
-    return json_lines(path) if start[:1] == b"{" else json_array(path)
+    write_records((_task(sentence, options) for sentence in sentences), path)
 
 
 def _sentence(task: dict[str, Any], path: Path, line: int, options: Options) -> Sentence:

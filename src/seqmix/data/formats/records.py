@@ -38,6 +38,21 @@ def json_array(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
         raise DataError("expected UTF-8 text", path, None, shown) from error
 
 
+def json_records(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
+    """Either of the two, by the first character of the file."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n")
+    except OSError as error:
+        raise DataError(f"cannot read: {error.strerror}", path) from error
+    return json_lines(path) if start[:1] == b"{" else json_array(path)
+
+
+def write_records(records: Iterable[dict[str, Any]], path: Path) -> None:
+    """An array; one a line where the name ends in .jsonl."""
+    (write_lines if path.name.lower().endswith(".jsonl") else write_array)(records, path)
+
+
 def write_lines(records: Iterable[dict[str, Any]], path: Path) -> None:
     """One object a line, whole or not at all."""
     with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
