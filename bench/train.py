@@ -64,12 +64,14 @@ def _item(sentence, tokenizer, corpus):
 
 @torch.inference_mode()
 def _predicted(model, tokenizer, corpus):
-    found = []
-    for sentence in corpus.test:
-        item = _item(sentence, tokenizer, corpus)
-        logits = model(torch.tensor([item["input_ids"]], device=model.device)).logits[0]
-        tags = [corpus.tags.tags[i] for i, label in zip(logits.argmax(1).tolist(), item["labels"], strict=True) if label != -100]
-        found.append(tags + ["O"] * (len(sentence) - len(tags)))
+    items, found = [_item(sentence, tokenizer, corpus) for sentence in corpus.test], []
+    for first in range(0, len(items), 64):
+        some = items[first : first + 64]
+        inputs = [{"input_ids": item["input_ids"], "attention_mask": item["attention_mask"]} for item in some]
+        best = model(**tokenizer.pad(inputs, return_tensors="pt").to(model.device)).logits.argmax(2).tolist()
+        for sentence, item, ids in zip(corpus.test[first : first + 64], some, best, strict=True):
+            tags = [corpus.tags.tags[i] for i, label in zip(ids, item["labels"], strict=False) if label != -100]  # behind them is padding
+            found.append(tags + ["O"] * (len(sentence) - len(tags)))
     return found
 
 

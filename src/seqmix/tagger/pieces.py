@@ -76,16 +76,18 @@ class WordPieces:
     def encode(self, sentences: Iterable[Sequence[str]]) -> list[list[Window]]:
         """The windows of each sentence; an empty sentence has none."""
         texts = [tuple(tokens) for tokens in sentences]
-        new = [tokens for tokens in texts if tokens not in self._cut]
-        if len(self._cut) + len(new) > _REMEMBERED:
-            self._cut = {}
-            new = texts
+        found = [self._cut.get(tokens) for tokens in texts]
+        new = dict.fromkeys(tokens for tokens, windows in zip(texts, found, strict=True) if windows is None)
+        if not new:
+            return found  # type: ignore[return-value]  # none is None
         self.words(dict.fromkeys(token for tokens in new for token in tokens))
         known = self._known
-        made = {tokens: self._windows([known[token] for token in tokens]) for tokens in dict.fromkeys(new)}
+        made = {tokens: self._windows([known[token] for token in tokens]) for tokens in new}
+        if len(self._cut) + len(made) > _REMEMBERED:
+            self._cut = {}
         if len(made) <= _REMEMBERED:
             self._cut.update(made)
-        return [made[tokens] if tokens in made else self._cut[tokens] for tokens in texts]
+        return [made[tokens] if windows is None else windows for tokens, windows in zip(texts, found, strict=True)]
 
     def _windows(self, words: list[tuple[int, ...]]) -> list[Window]:
         if not words:
@@ -124,64 +126,71 @@ def special_pieces(tokenizer: PreTrainedTokenizerFast) -> tuple[tuple[int, ...],
 
 def pack(sentences: Sequence[Sequence[Window]], together: bool, first_position: int = 0, pad: int = 0, width: int | None = None) -> Batch:
     """Lay the windows of some sentences out in rows: several a row (`together`) or one a row; as wide as the longest unless told."""
-    windows = [(s, window) for s, own in enumerate(sentences) for window in own]
-    order = sorted(range(len(windows)), key=lambda i: -len(windows[i][1].ids))
-    width = width or (len(windows[order[0]][1].ids) if windows else 1)
-    rows: list[list[int]] = []
-    free: list[int] = []
-    for i in order:  # first fit, longest first: rows as wide as the longest window waste next to nothing
-        size = len(windows[i][1].ids)
-        row = next((r for r, room in enumerate(free) if room >= size), None) if together else None
-        if row is None:
-            row = len(rows)
-            rows.append([])
-            free.append(width)
-        rows[row].append(i)
-        free[row] -= size
-    placed = [(r, windows[i][0], windows[i][1]) for r, members in enumerate(rows) for i in members]
-    ids = np.full((len(rows), width), pad)
-    positions = np.full((len(rows), width), first_position)
-    segments = np.zeros((len(rows), width), dtype=np.int64)
-    lengths = [sum(len(window.words) for window in own) for own in sentences]
-    at = np.zeros(sum(lengths), dtype=np.int64)
-    if placed:  # all windows at once: a GPU reads a batch faster than Python walks through it
-        sizes = np.array([len(window.ids) for _, _, window in placed])
-        number, left = _in_row([len(members) for members in rows], sizes)
-        first = np.array([r * width for r, _, _ in placed]) + left
+    windows = [window for own in sentences for window in own]
+    sizes = _sizes(windows)
+    width = width or (int(sizes.max()) if windows else 1)
+    row = _fitted(sizes.tolist(), width) if together else np.arange(len(windows))
+    n_rows = int(row.max()) + 1 if windows else 0
+    ids = np.full((n_rows, width), pad)
+    positions = np.full((n_rows, width), first_position)
+    segments = np.zeros((n_rows, width), dtype=np.int64)
+    owned = np.fromiter((len(window.words) for window in windows), dtype=np.int64, count=len(windows))
+    belongs = np.repeat(np.arange(len(sentences)), [len(own) for own in sentences])
+    lengths = np.bincount(belongs, weights=owned, minlength=len(sentences)).astype(np.int64)
+    at = np.zeros(owned.sum(), dtype=np.int64)
+    if windows:  # all windows at once: a GPU reads a batch faster than Python walks through it
+        number, left = _in_row(row, sizes)
+        first = row * width + left
         inside = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         spots = np.repeat(first, sizes) + inside
-        ids.reshape(-1)[spots] = np.concatenate([window.ids for _, _, window in placed])
+        ids.reshape(-1)[spots] = np.concatenate([window.ids for window in windows])
         positions.reshape(-1)[spots] = inside + first_position
         segments.reshape(-1)[spots] = np.repeat(number, sizes)
-        starts = np.concatenate([[0], np.cumsum(lengths)])[[s for _, s, _ in placed]]
-        owned = [len(window.words) for _, _, window in placed]
-        words = np.repeat(starts, owned) + np.concatenate([window.words for _, _, window in placed])
-        at[words] = np.repeat(first, owned) + np.concatenate([window.at for _, _, window in placed])
+        starts = (np.cumsum(lengths) - lengths)[belongs]
+        words = np.repeat(starts, owned) + np.concatenate([window.words for window in windows])
+        at[words] = np.repeat(first, owned) + np.concatenate([window.at for window in windows])
     numpy = torch.from_numpy
-    return Batch(numpy(ids), numpy(positions), numpy(segments), numpy(at), tuple(lengths))
+    return Batch(numpy(ids), numpy(positions), numpy(segments), numpy(at), tuple(lengths.tolist()))
 
 
-def _in_row(members: Sequence[int], sizes: Ints) -> tuple[Ints, Ints]:
-    """For windows in the order of their rows, each row with so many members: the number of each in its row, from 1, and its left edge."""
-    before: Ints = np.cumsum(sizes) - sizes
-    heads: Ints = np.repeat(np.cumsum(members) - members, members)  # the first window of each one's row
-    return np.arange(len(sizes)) - heads + 1, before - before[heads]
+def _sizes(windows: Sequence[Window]) -> Ints:
+    """Pieces a window."""
+    return np.fromiter((len(window.ids) for window in windows), dtype=np.int64, count=len(windows))
+
+
+def _fitted(sizes: Sequence[int], width: int) -> Ints:
+    """The row of each window: first fit, longest first. Rows as wide as the longest window waste next to nothing."""
+    row = np.zeros(len(sizes), dtype=np.int64)
+    free: list[int] = []
+    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
+        row[i] = next((r for r, room in enumerate(free) if room >= sizes[i]), len(free))
+        if row[i] == len(free):
+            free.append(width)
+        free[row[i]] -= sizes[i]
+    return row
+
+
+def _in_row(row: Ints, sizes: Ints) -> tuple[Ints, Ints]:
+    """For windows that stand in these rows: the number of each in its row, from 1, and its left edge; the longest stand first."""
+    order = np.lexsort((-sizes, row))
+    before = np.cumsum(sizes[order]) - sizes[order]
+    heads = np.searchsorted(row[order], row[order])  # the first window of each one's row
+    number, left = np.empty_like(row), np.empty_like(row)
+    number[order] = np.arange(len(row)) - heads + 1
+    left[order] = before - before[heads]
+    return number, left
 
 
 def by_length(sentences: Sequence[Sequence[Window]], budget: int) -> list[list[int]]:
     """Sentences grouped for prediction: alike in length, at most `budget` pieces a batch, padding included."""
-    sizes = [max((len(window.ids) for window in own), default=0) for own in sentences]
-    counts = [len(own) for own in sentences]
-    groups: list[list[int]] = []
-    rows = 0
-    for i in sorted(range(len(sentences)), key=lambda i: -sizes[i]):
-        if not counts[i]:
-            continue
-        if not groups or (rows + counts[i]) * sizes[groups[-1][0]] > budget:
-            groups.append([])
-            rows = 0
-        groups[-1].append(i)
-        rows += counts[i]
+    sizes = np.array([len(own[0].ids) if len(own) == 1 else max((len(window.ids) for window in own), default=0) for own in sentences])
+    order = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]  # a sentence without tokens has nothing to read
+    rows = np.cumsum([len(sentences[i]) for i in order])
+    groups, first, done = [], 0, 0  # sentences and rows in earlier groups
+    while first < len(order):
+        last = max(first + 1, int(np.searchsorted(rows, done + budget // sizes[order[first]], side="right")))
+        groups.append(order[first:last].tolist())
+        first, done = last, int(rows[last - 1])
     return groups
 
 

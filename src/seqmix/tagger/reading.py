@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seqmix.data.sentence import Sentence
 from seqmix.protocols import Measure
@@ -22,8 +24,8 @@ T = TypeVar("T")
 Parts = tuple[torch.Tensor, ...]
 Reduce = Callable[[torch.Tensor, Sequence[Sentence], torch.Tensor], Parts]  # of scores or states, sentences and their lengths
 Tell = Callable[[Parts, Sequence[Sentence]], list[T]]
-BUDGET = {"cpu": 512, "cuda": 32768}  # pieces a batch: what fits the cache, what fills the GPU
-CHUNK = 2048  # sentences held at a time
+BUDGET = {"cpu": 512, "cuda": 65536}  # pieces a batch: what fits the cache, what fills the GPU
+CHUNK = 4096  # sentences held at a time
 
 
 def read(
@@ -46,7 +48,7 @@ def read(
         windows = pieces.encode(sentence.tokens for sentence in chunk)
 
         def run(group: list[int]) -> Parts:
-            with torch.inference_mode(), autocast(device):
+            with torch.inference_mode():
                 batch = pack([windows[i] for i in group], False, network.first_position)
                 ends = on_device(torch.tensor(batch.lengths), device)
                 batch = batch.to(device)
@@ -54,7 +56,8 @@ def read(
                 return tuple(part.to("cpu", non_blocking=True) for part in found)
 
         groups = by_length(windows, BUDGET.get(device.type, 4096))
-        return _Asked(chunk, groups, side_by_side(run, groups, device), _mark(device))
+        with autocast(device), _attention(device):  # around all batches: bf16 weights are kept while it lasts
+            return _Asked(chunk, groups, side_by_side(run, groups, device), _mark(device))
 
     for asked in _ahead(map(ask, chunks(sentences)), 1 if device.type == "cuda" else 0):
         asked.wait()
@@ -73,6 +76,12 @@ class _Asked:
     groups: list[list[int]]
     found: list[Parts]
     wait: Callable[[], object]
+
+
+def _attention(device: torch.device) -> AbstractContextManager[Any]:
+    """Without cuDNN's attention on a GPU: it is planned anew for each shape, and here every batch has its own."""
+    ways = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+    return sdpa_kernel(ways) if device.type == "cuda" else nullcontext()
 
 
 def _mark(device: torch.device) -> Callable[[], object]:

@@ -182,18 +182,18 @@ class Tagger:
 
         def tell(found: tuple[torch.Tensor, ...], own: Sequence[Sentence]) -> list[list[Path]]:
             paths, chances, there, *sure = found
-            by_word = sure[0].split([len(s) for s in own]) if sure else ()
+            by_word = [rows.tolist() for rows in sure[0].split([len(s) for s in own])] if sure else [[] for _ in own]
             return [
                 [
                     Path(
-                        tuple(known.tags[i] for i in path[:length].tolist()),
+                        tuple(known.tags[i] for i in path[: len(sentence)]),
                         chance,
-                        tuple(by_word[s].gather(1, path[:length, None])[:, 0].tolist()) if by_word else (),
+                        tuple(row[i] for row, i in zip(rows, path, strict=False)),  # behind its end a path goes on
                     )
-                    for path, chance, real in zip(paths[s], likely, kept, strict=True)
+                    for path, chance, real in zip(ways, likely, kept, strict=True)
                     if real
                 ]
-                for s, (length, likely, kept) in enumerate(zip(map(len, own), chances.tolist(), there.tolist(), strict=True))
+                for sentence, rows, ways, likely, kept in zip(own, by_word, *(t.tolist() for t in (paths, chances, there)), strict=True)
             ]
 
         return self._map(sentences, reduce, tell, [Path((), 1.0)])
