@@ -183,7 +183,7 @@ def remarks(m: Measured) -> list[str]:
     for source in dict.fromkeys(m.borrowed.values()):
         own = [f"`{arm}`" for arm, where in m.borrowed.items() if where == source]
         texts.append(f"Runs with the same config are taken from {source}: {', '.join(own)}.")
-    full = max(len(series.runs) for series in m.arms.values())
+    full = max(len(m.experiment.seeds), *(len(series.runs) for series in m.arms.values()))
     fewer = [f"`{arm}` {len(series.runs)}" for arm, series in m.arms.items() if len(series.runs) < full]
     texts += [f"Seeds are missing: {', '.join(fewer)} of {full}."] if fewer else []
     texts += [f"Not measured yet: {', '.join(f'`{arm}`' for arm in m.missing)}."] if m.missing else []
