@@ -11,8 +11,7 @@ import pytest
 import seqmix
 from seqmix.augment.discriminator import Perplexity
 from seqmix.data.scoring import score
-from seqmix.tagger import Tagger
-from seqmix.tagger.training import Settings
+from seqmix.tagger import Settings, Tagger
 
 F1 = 55.87  # seed 0: 100 sentences, 8 epochs in batches of 8, test of the gazette
 PERPLEXITY = 208.784  # geometric mean over the first 60 sentences of the test set

@@ -63,7 +63,7 @@ def info(
     if not what:
         facts = _installation()
     elif (Path(what) / "tagger.json").exists():
-        from seqmix.tagger.tagger import describe
+        from seqmix.tagger.folders import describe
 
         facts = describe(Path(what))
     else:

@@ -140,7 +140,7 @@ def _known_of_labelstudio() -> int:
 
 
 def _known_of_taggers() -> int:
-    from seqmix.tagger.tagger import FORMAT_VERSION
+    from seqmix.tagger.folders import FORMAT_VERSION
 
     return FORMAT_VERSION
 

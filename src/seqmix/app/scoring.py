@@ -92,7 +92,7 @@ def score(
     from seqmix.scale.job import score_units, side_folder, write_scored
     from seqmix.scale.scoring import Scorer, from_folders
     from seqmix.tagger import Tagger
-    from seqmix.tagger.tagger import describe
+    from seqmix.tagger.folders import describe
 
     rule = build_policy(policy)
     alone = ", ".join(name for name in POLICIES if name not in _NOT_ALONE)

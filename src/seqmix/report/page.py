@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -32,8 +31,8 @@ from seqmix.report.curves import (
     mean_curve,
     shared_split,
 )
+from seqmix.report.markup import PAGE, PAGE_STYLE, interval, many, note, p_value, table, with_sign
 from seqmix.report.statistics import (
-    Interval,
     area_under_curve,
     labels_saved,
     mean_interval,
@@ -99,9 +98,9 @@ def write_report(runs: Sequence[Path], out: Path, split: str | None = None, sent
 def _page(story: _Story) -> str:
     sections: list[Callable[[_Story], str]] = [_summary, _tests, _curves, _types, _generated, _examples, _time, _sources]
     body = "\n".join(f"<section>{told}</section>" for section in sections if (told := section(story)))
-    place = f"{'compared ' if len(story.arms) > 1 else ''}at {_many(story.last, 'labeled sentence')}"
-    lead = f"{_many(len(story.runs), 'run')} of {_many(len(story.arms), 'arm')}, F1 on <b>{story.split}</b>, {place}."
-    return _PAGE.format(style=STYLE + _STYLE, lead=lead, body=body)
+    place = f"{'compared ' if len(story.arms) > 1 else ''}at {many(story.last, 'labeled sentence')}"
+    lead = f"{many(len(story.runs), 'run')} of {many(len(story.arms), 'arm')}, F1 on <b>{story.split}</b>, {place}."
+    return PAGE.format(style=STYLE + PAGE_STYLE, lead=lead, body=body)
 
 
 def _summary(story: _Story) -> str:
@@ -113,10 +112,10 @@ def _summary(story: _Story) -> str:
     for arm, runs in story.even.items():
         finals = [mean_interval([run.rounds[-1].f1(split) for run in runs]) for split in (story.split, *others)]
         area = mean_interval([area_under_curve(curve(run, story.split)) for run in runs]) if several else None
-        row = [_arm(story, arm), str(len(runs)), *map(_interval, finals), _interval(area) if area else "–"]
+        row = [_arm(story, arm), str(len(runs)), *map(interval, finals), interval(area) if area else "–"]
         if len(story.arms) > 1:
             saved = labels_saved(mean_curve(band(runs, story.split)), held)
-            row.append("baseline" if arm == story.plain else "not reached" if saved is None else f"{_signed(saved, 0)}")
+            row.append("baseline" if arm == story.plain else "not reached" if saved is None else f"{with_sign(saved, 0)}")
         rows.append(row)
     notes = [
         "Means over seeds with 95 % Student t intervals."
@@ -131,7 +130,7 @@ def _summary(story: _Story) -> str:
         )
     if several:
         notes.append("The area is divided by the range of labeled sentences: it is the mean F1 along the curve.")
-    return "<h2>Summary</h2>" + _table(head, rows) + _note(notes)
+    return "<h2>Summary</h2>" + table(head, rows) + note(notes)
 
 
 def _tests(story: _Story) -> str:
@@ -148,7 +147,7 @@ def _tests(story: _Story) -> str:
         gain = paired_bootstrap(own, base, rng)
         tests = [paired_permutation(own, base, rng), wilcoxon(own, base)] if len(paired) > 1 else [math.nan, math.nan]
         tests.append(wilcoxon(points[0], points[1]) if len(points[0]) > 1 else math.nan)
-        rows.append([_arm(story, arm), str(len(paired)), _interval(gain, signed=True), *map(_p, tests)])
+        rows.append([_arm(story, arm), str(len(paired)), interval(gain, signed=True), *map(p_value, tests)])
     if not rows:
         return ""
     head = ["arm", "pairs", f"gain in {story.split} F1", "permutation p", "Wilcoxon p, seeds", "Wilcoxon p, curve points"]
@@ -164,7 +163,7 @@ def _tests(story: _Story) -> str:
         )
     else:
         notes.append("One pair: no test over seeds, no interval.")
-    return f"<h2>Against {html.escape(story.plain)}</h2>" + _table(head, rows) + _note(notes)
+    return f"<h2>Against {html.escape(story.plain)}</h2>" + table(head, rows) + note(notes)
 
 
 def _curves(story: _Story) -> str:
@@ -222,8 +221,8 @@ def _generated(story: _Story) -> str:
     if not rows:
         return ""
     head = ["arm", "generated of asked", "accepted", "share of the most frequent entry", "skewness"]
-    told = "<h2>Generated sentences</h2>" + _table(head, rows)
-    told += _note(
+    told = "<h2>Generated sentences</h2>" + table(head, rows)
+    told += note(
         [
             "Accepted: the share of scored sentences inside the perplexity range. Hubness: how much of all replaced tokens the most "
             "frequent entry takes, and how skewed the choices are; high means that a few words stand everywhere."
@@ -294,70 +293,9 @@ def _sources(story: _Story) -> str:
             ]
         )
     head = ["arm", "seed", "rounds", "labeled", "ended by", "directory"]
-    return f"<details><summary>The runs</summary>{_table(head, rows)}</details>"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells are HTML already; headings are text."""
-    top = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<div class=wide><table class=figures><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+    return f"<details><summary>The runs</summary>{table(head, rows)}</details>"
 
 
 def _arm(story: _Story, arm: str) -> str:
     color = plots.arm_colors(list(story.arms), story.plain)[arm]
     return f'<span class=dot style="background:{color}"></span>{html.escape(arm)}'
-
-
-def _interval(value: Interval, signed: bool = False) -> str:
-    show: Callable[[float], str] = (lambda v: _signed(v, 3)) if signed else (lambda v: f"{v:.3f}")
-    bounds = f" <small>[{show(value.low)}, {show(value.high)}]</small>" if value.known else ""
-    return f"<b>{show(value.mean)}</b>{bounds}"
-
-
-def _signed(value: float, digits: int) -> str:
-    """+0.012 or −0.012, with a minus sign and no negative zero."""
-    shown = f"{value:+.{digits}f}"
-    return shown.replace("-", "−") if float(shown) else f"{0:.{digits}f}"
-
-
-def _p(value: float) -> str:
-    return "–" if math.isnan(value) else "&lt; 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _many(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def _note(sentences: Sequence[Any]) -> str:
-    return f"<p class=note>{' '.join(sentences)}</p>"
-
-
-_STYLE = """\
-body { line-height: 1.5 }
-h1 { margin-bottom: .2rem }
-section { margin: 2.2rem 0 }
-section > h2 { font-size: 1.25rem; opacity: 1; margin: 0 0 .6rem }
-.figures { width: 100%; font-variant-numeric: tabular-nums }
-.figures th { text-align: left; font-weight: 600; font-size: .8rem; opacity: .7; padding: .2rem 1rem .35rem 0; vertical-align: bottom }
-.figures td, .figures tr:nth-child(even) td
-{ padding: .35rem 1rem .35rem 0; opacity: 1; border-bottom: 0; border-top: 1px solid var(--line) }
-.dot { display: inline-block; width: .7em; height: .7em; border-radius: 50%; margin-right: .5em }
-.note, figcaption { font-size: .85rem; opacity: .7 }
-figure { margin: .6rem 0 }
-figure svg { display: block; width: 100%; height: auto; min-width: 20rem }
-figure[data-large] svg { max-width: 50rem }
-.pair { display: grid; gap: .5rem 2rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)) }
-summary { cursor: pointer; opacity: .8 }
-@media print { section, article, figure { break-inside: avoid } }
-"""
-
-_PAGE = """<!doctype html>
-<html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width, initial-scale=1"><title>seqmix report</title>
-<style>
-{style}</style>
-<h1>Active learning report</h1>
-<p>{lead}</p>
-{body}
-</html>
-"""

@@ -11,19 +11,16 @@ page by page: no cursor stays open while somebody else wants to write. Threads m
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sqlalchemy import URL, Connection, Engine, func, insert, select, text, update
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy import URL, Engine, func, insert, select, text, update
 
 from seqmix.data.sentence import Sentence
-from seqmix.errors import StoreError
 from seqmix.serve import answers, people, rankings, schema, standing, texts
+from seqmix.serve.database import Database
 from seqmix.serve.records import (
     Annotator,
     Answer,
@@ -79,70 +76,12 @@ def create_store(url: str | URL, tags: Sequence[str], fill: Callable[[Store], No
     return store
 
 
-class Store:
+class Store(Database):
     """One store, open."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, self._turn, self._local = engine, threading.Lock(), threading.local()
+        super().__init__(engine)
         self.tags: tuple[str, ...] = ()
-
-    @property
-    def place(self) -> str:
-        """Where it is, without a password."""
-        url = self._engine.url
-        return str(url.database) if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
-
-    def close(self) -> None:
-        """Let go of the database."""
-        self._engine.dispose()
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @contextmanager
-    def writing(self, durable: bool = True) -> Iterator[Connection]:
-        """A transaction in which nobody else writes; one inside another is part of it. Without `durable` a power cut may forget it."""
-        if self._open is not None:
-            yield self._open
-            return
-        with self._turn, self._told(), self._engine.connect() as bare:
-            conn = bare.execution_options(seqmix_writes="durable" if durable else "light")
-            with conn.begin():
-                self._local.writer = conn
-                try:
-                    yield conn
-                finally:
-                    self._local.writer = None
-
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A transaction that only reads; it waits for nobody. One inside another is part of it."""
-        around = self._open or getattr(self._local, "reader", None)
-        if around is not None:
-            yield around
-            return
-        with self._told(), self._engine.connect() as conn:
-            self._local.reader = conn
-            try:
-                yield conn
-            finally:
-                self._local.reader = None
-
-    @property
-    def _open(self) -> Connection | None:
-        return getattr(self._local, "writer", None)
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """What the database complains of, in one line that names it."""
-        try:
-            yield
-        except SQLAlchemyError as error:
-            said = str(error.orig if isinstance(error, DBAPIError) else error).strip().splitlines() or [type(error).__name__]
-            raise StoreError(f"the store {self.place} does not answer: {said[0]}") from error
 
     # what is noted beside the tables
 

@@ -21,11 +21,11 @@ from transformers.utils.logging import disable_progress_bar, enable_progress_bar
 from seqmix.errors import DataError
 from seqmix.starter import STARTER
 from seqmix.starter.loader import ADAPTED, ADAPTED_VERSION, base_encoder
+from seqmix.tagger.encoders import device_of
 from seqmix.tagger.folders import writing
 from seqmix.tagger.masked_lm import AdaptSettings, MaskedLM, held_out_loss, load_masked_lm, repeatable, train
 from seqmix.tagger.masking import Vocabulary, rows_of
 from seqmix.tagger.pieces import WordPieces
-from seqmix.tagger.tagger import _device
 from seqmix.tagger.training import Progress, seeded
 
 __all__ = ["AdaptSettings", "Adapted", "adapt"]
@@ -59,7 +59,7 @@ def adapt(
     progress: Progress | None = None,
 ) -> Adapted:
     """Train the encoder as a masked LM on tokenized sentences and write it to the folder `out`, which must not be there yet."""
-    out, where = Path(out), _device(device)
+    out, where = Path(out), device_of(device)
     _check_place(out)
     texts = [tuple(tokens) for tokens in sentences if len(tokens)]
     if not texts:

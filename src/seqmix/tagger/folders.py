@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 from seqmix.data.files import replacing
+from seqmix.data.versions import foreign
 from seqmix.errors import ModelError, SeqMixError
 
+FORMAT_VERSION = 1  # of a tagger
 _CHUNK = 1 << 20
 
 
@@ -36,6 +40,20 @@ def check(folder: Path, expected: Mapping[str, int]) -> None:
     for name, number in expected.items():
         if _checksum(folder / name) != number:
             raise ValueError(f"{name} is not what was written, its checksum differs; restore it from a copy, or train again")
+
+
+def describe(folder: Path) -> dict[str, Any]:
+    """What a saved tagger says about itself."""
+    try:
+        described: dict[str, Any] = dict(json.loads((folder / "tagger.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ModelError(f"{folder} is not a tagger: it has no readable tagger.json") from error
+    if (why := foreign(folder, described.get("format_version"), FORMAT_VERSION)) is not None:
+        raise ModelError(why)
+    lacking = [key for key in ("encoder", "head", "tags", "settings") if key not in described]
+    if lacking:
+        raise ModelError(f"{folder} is not a tagger: its tagger.json lacks {', '.join(lacking)}")
+    return described
 
 
 def _checksum(file: Path) -> int:

@@ -1,4 +1,4 @@
-"""When memory runs out in training: the batch is cut into parts whose gradients add up to its own, and the training goes on."""
+"""Training in the memory there is: endless sentences in stretches, a batch that does not fit in parts that add up to it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,24 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from seqmix.data.sentence import Sentence
 from seqmix.errors import ModelError
 
 _log = logging.getLogger("seqmix.tagger")
 _SIGNS = ("out of memory", "can't allocate memory", "not enough memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
+_STRETCH = 1000  # tokens
+
+
+def stretches(sentence: Sentence) -> Iterator[Sentence]:
+    """The sentence, or its stretches one after another where it is endless; stretches without a label teach nothing."""
+    if len(sentence) <= _STRETCH:
+        yield sentence
+        return
+    for start in range(0, len(sentence), _STRETCH):
+        end = start + _STRETCH
+        stretch = Sentence(f"{sentence.id}+{start}", sentence.tokens[start:end], sentence.tags[start:end])
+        if stretch.labeled:
+            yield stretch
 
 
 class Room:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy, deepcopy
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -19,24 +18,24 @@ from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedToken
 from seqmix.data.scheme import legal_moves
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
-from seqmix.data.versions import foreign
 from seqmix.errors import ConfigError, DataError, ModelError, TagError
 from seqmix.protocols import Measure
-from seqmix.starter import STARTER, load_encoder
+from seqmix.starter import STARTER
 from seqmix.starter.loader import NO_CODE, base_encoder
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
-from seqmix.tagger.folders import check, checksums, writing
+from seqmix.tagger.encoders import device_of, pieces_of, pretrained
+from seqmix.tagger.folders import FORMAT_VERSION, check, checksums, describe, writing
 from seqmix.tagger.int8 import quantized, whole
+from seqmix.tagger.memory import stretches
 from seqmix.tagger.network import HEADS, Network, padded
 from seqmix.tagger.pieces import WordPieces
 from seqmix.tagger.processes import ALONE, Processes
 from seqmix.tagger.reading import MEASURES, Reduce, Tell, by_sentence, chunks, read
+from seqmix.tagger.settings import Settings
 from seqmix.tagger.sizes import counts, fits
-from seqmix.tagger.training import Progress, Settings, seeded, train
+from seqmix.tagger.training import Progress, seeded, train
 
-FORMAT_VERSION = 1
 T = TypeVar("T")
-_PART = 1000  # tokens: a longer sentence is trained on in parts, so that a batch fits into memory whatever the data
 MOST_TAGS = 2000
 
 
@@ -59,7 +58,7 @@ class Tagger:
         if head not in HEADS:
             raise ConfigError(f"there is no head {head!r}; there are {' and '.join(HEADS)}")
         self.encoder, self.head, self.settings = encoder, head, settings or Settings()
-        self.device = _device(device)
+        self.device = device_of(device)
         self.tag_set: TagSet | None = None
         self._network: Network | None = None
         self._tokenizer: PreTrainedTokenizerFast | None = None
@@ -79,7 +78,7 @@ class Tagger:
         A training whose loss becomes no number, or that memory does not hold, is a `ModelError` and leaves the tagger as it was.
         `processes` that train one tagger together call this with the same sentences and the same rng: see `seqmix.tagger.processes`.
         """
-        labeled = [part for sentence in sentences if sentence.labeled for part in _parts(sentence)]
+        labeled = [part for sentence in sentences if sentence.labeled for part in stretches(sentence)]
         if not labeled:
             raise DataError("there is no labeled sentence to train on")
         if warm and self._network is not None:
@@ -106,7 +105,7 @@ class Tagger:
             few = ", ".join(tag_set.tags[:5])
             raise TagError(f"there are {len(tag_set)} tags, {few}, …; a tagger takes at most {MOST_TAGS}: is this the column of the tags?")
         self.tag_set = tag_set
-        model, tokenizer = _pretrained(self.encoder, _stamp(self.encoder))
+        model, tokenizer = pretrained(self.encoder)
         with seeded(0):  # weights are drawn, then drawn again from the run's own generator
             self._build(deepcopy(model), tokenizer, torch.Generator().manual_seed(int(rng.integers(2**62))))
         return self
@@ -253,7 +252,7 @@ class Tagger:
     @classmethod
     def load(cls, folder: FilePath | str, device: str | None = None) -> Tagger:
         """A tagger that `save` wrote."""
-        folder, device = FilePath(folder), str(_device(device))
+        folder, device = FilePath(folder), str(device_of(device))
         described = describe(folder)
         try:
             check(folder, described.get("checksums", {}))
@@ -280,7 +279,7 @@ class Tagger:
         network = Network(model, len(self.tag_set), self.head, self.settings.dropout, generator)
         places = getattr(model.config, "max_position_embeddings", 512) - network.first_position
         limit = min(self.settings.max_pieces, places if tokenizer.model_max_length > 1_000_000 else tokenizer.model_max_length)
-        self._tokenizer, self._pieces = tokenizer, _pieces(tokenizer, limit)
+        self._tokenizer, self._pieces = tokenizer, pieces_of(tokenizer, limit)
         self._network = network.to(self.device).eval()
 
     def _ready(self) -> tuple[Network, WordPieces, TagSet]:
@@ -304,58 +303,3 @@ class Tagger:
     def _map(self, sentences: Iterable[Sentence], reduce: Reduce, tell: Tell[T], empty: T, hidden: bool = False) -> Iterator[T]:
         network, pieces, _ = self._ready()
         return read(network, pieces, self.device, sentences, reduce, tell, empty, hidden)
-
-
-def describe(folder: FilePath) -> dict[str, Any]:
-    """What a saved tagger says about itself."""
-    try:
-        described: dict[str, Any] = dict(json.loads((folder / "tagger.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise ModelError(f"{folder} is not a tagger: it has no readable tagger.json") from error
-    if (why := foreign(folder, described.get("format_version"), FORMAT_VERSION)) is not None:
-        raise ModelError(why)
-    lacking = [key for key in ("encoder", "head", "tags", "settings") if key not in described]
-    if lacking:
-        raise ModelError(f"{folder} is not a tagger: its tagger.json lacks {', '.join(lacking)}")
-    return described
-
-
-@lru_cache(maxsize=2)
-def _pretrained(name: str, stamp: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
-    """An encoder as its files give it, kept because every round starts from it again; `stamp` changes with the files."""
-    with seeded(0):  # subtle: torch's own generator fills what the files lack, as RoBERTa's pooler
-        return load_encoder(name)
-
-
-def _stamp(name: str) -> Any:
-    """When the files of an encoder's folder were written."""
-    folder = FilePath(name)
-    return tuple(sorted((file.name, file.stat().st_mtime_ns) for file in folder.iterdir())) if folder.is_dir() else None
-
-
-@lru_cache(maxsize=4)
-def _pieces(tokenizer: PreTrainedTokenizerFast, limit: int) -> WordPieces:
-    """Pieces are cut once for all rounds."""
-    return WordPieces(tokenizer, limit)
-
-
-def _device(name: str | None) -> torch.device:
-    """The device asked for, once it is certain that it is there; else the best there is."""
-    try:
-        device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
-    except RuntimeError as error:
-        raise ConfigError(f"there is no device {name!r}; give cpu or cuda") from error
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ConfigError(f"the device {name!r} is not there, torch sees {torch.cuda.device_count()} GPUs; give cpu")
-    return device
-
-
-def _parts(sentence: Sentence) -> Iterator[Sentence]:
-    """The sentence, or its stretches one after another where it is endless; stretches without a label teach nothing."""
-    if len(sentence) <= _PART:
-        yield sentence
-        return
-    for start in range(0, len(sentence), _PART):
-        own = Sentence(f"{sentence.id}+{start}", sentence.tokens[start : start + _PART], sentence.tags[start : start + _PART])
-        if own.labeled:
-            yield own
