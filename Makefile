@@ -42,7 +42,7 @@ bench: $(VENV)/ready
 	$(BIN)/python bench/score.py --sizes 1000
 	$(BIN)/python bench/loop.py --pool 1000
 	$(BIN)/python bench/faster_cpu.py --size 500
-	$(BIN)/python bench/generate.py --starter
+	$(BIN)/python bench/generate.py --starter --variants sub label
 	$(BIN)/python bench/generate_many.py --labeled 200 700 --asked 40
 	$(BIN)/python bench/pool.py --sizes 10000
 

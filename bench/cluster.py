@@ -3,9 +3,9 @@
 python bench/cluster.py [--sentences 20000] [--rounds 2] [--model FOLDER] [--data ../shared/data/conll03]
 python bench/cluster.py --kill --sentences 100000 [--layers 1]
 
-The peer is two processes that know nothing of each other, each with half of the blocks and one core: no queue, no journal, one merge
-at the end. Everything is timed from a cold start: imports, loading the model, starting Ray. The rounds are interleaved, since others use
-the machine as well. --kill: a cluster of two nodes on this machine; half-way through, a worker is killed (SIGKILL).
+The peer is one process, or two that know nothing of each other, each with its share of the blocks and one core: no queue, no journal,
+one merge at the end. Everything is timed from a cold start: imports, loading the model, starting Ray. The rounds are interleaved, since
+others use the machine as well. --kill: a cluster of two nodes on this machine; half-way through, a worker is killed (SIGKILL).
 --layers leaves the starter so many of its layers, where the machine is slow and the time of the model is not the point.
 """
 
@@ -38,7 +38,7 @@ from seqmix.starter.loader import load_encoder
 from seqmix.tagger import Settings, Tagger
 
 TOP = 1000
-PLAIN = "2 plain processes"
+PLAIN = {1: "1 plain process", 2: "2 plain processes"}
 
 
 def train(sentences: list[Sentence], layers: int | None, out: Path) -> None:
@@ -126,28 +126,33 @@ def kill(pool: PoolOnDisk, model: Path, about: str) -> None:
 
 def compare(pool: PoolOnDisk, model: Path, rounds: int, about: str) -> None:
     ways = {
-        PLAIN: partial(plain, pool, model, 2),
-        "local, 2 workers": partial(crewed, pool, model, "local", 2),
-        "Ray, 2 workers": partial(crewed, pool, model, "ray", 2),
+        (PLAIN[1], 1): partial(plain, pool, model, 1),
+        ("Ray, 1 worker", 1): partial(crewed, pool, model, "ray", 1),
+        (PLAIN[2], 2): partial(plain, pool, model, 2),
+        ("local, 2 workers", 2): partial(crewed, pool, model, "local", 2),
+        ("Ray, 2 workers", 2): partial(crewed, pool, model, "ray", 2),
     }
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    seconds: dict[str, list[float]] = {name: [] for name, _ in ways}
     found = {}
     for _ in range(rounds):
-        for name, way in ways.items():
+        for (name, _), way in ways.items():
             start = time.perf_counter()
             found[name] = way()
             seconds[name].append(time.perf_counter() - start)
             print(name, f"{seconds[name][-1]:.1f} s", file=sys.stderr, flush=True)
     least = {name: min(each) for name, each in seconds.items()}
     rows = []
-    for name, each in seconds.items():
-        same = "the same" if found[name] == found[PLAIN] else "OTHER"
-        if name != PLAIN:
-            note = f"{about}; peer: {PLAIN}; best of {rounds}, from a cold start; top {TOP}: {same}"
-            record("cluster", f"{name}, {pool.sentences:,} sentences", least[name], "s", peer=least[PLAIN], note=note)
-        told = " ".join(f"{s:.0f}" for s in each) + " s"
-        rows.append([name, told, f"{pool.sentences / least[name]:.0f}/s", f"{least[name] / least[PLAIN] - 1:+.0%}", same])
-    show(["way", "each round", "best", "against the plain ones", f"top {TOP}"], rows)
+    for name, workers in ways:
+        peer = PLAIN[workers]
+        same = "the same" if found[name] == found[peer] else "OTHER"
+        share = least[PLAIN[1]] / workers / least[name]  # of one plain process on a core of its own
+        if name != peer:
+            note = f"{about}; peer: {peer}; best of {rounds}, from a cold start; efficiency {share:.0%}; top {TOP}: {same}"
+            record("cluster", f"{name}, {pool.sentences:,} sentences", least[name], "s", peer=least[peer], note=note)
+        told = " ".join(f"{s:.0f}" for s in seconds[name]) + " s"
+        rate = f"{pool.sentences / least[name]:.0f}/s"
+        rows.append([name, told, rate, f"{least[name] / least[peer] - 1:+.0%}", f"{share:.0%}", same])
+    show(["way", "each round", "best", "against as many plain ones", "efficiency", f"top {TOP}"], rows)
 
 
 if __name__ == "__main__":
