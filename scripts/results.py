@@ -46,7 +46,7 @@ KINDS: dict[str, Callable[[Measured, Page], Section]] = {
 }
 POLICIES = {"random": "random", "lc": "LC", "nte": "NTE", "qbc": "QBC", "sub": "sub"}
 READING = """F1 in percent on test, mean ± 95 % interval (Student's t) over n seeds. Differences are paired by seed, over the seeds that both arms have, with a bootstrap 95 % interval; "won" counts the
-seeds in which the arm is higher. p is Wilcoxon's signed rank and a permutation of signs; in brackets, and where one p is given in a summary, after Holm's correction over the arms of the experiment. A difference is called *shown*
+seeds in which the arm is higher. p is Wilcoxon's signed rank and a permutation of signs; in brackets, and in the summary, where the larger of the two is given, after Holm's correction over the arms of the experiment. A difference is called *shown*
 only where both are under 0.05 after correction. With 5 pairs neither test can give less than 0.0625, so an experiment with 5 seeds cannot show a single arm's difference; its intervals, which are too narrow at so few
 pairs, say how large it could be. (The paper's own test has N = 6, the six points of one averaged curve, not seeds.) The area is the mean height of the curve. `none` takes as many optimizer steps as the augmented arms; only
 `none at 10 epochs` does not, and that is what the paper compares with. The paper's encoder is BERT-base, ours the starter, a fifth of its size: compare gains, not heights. The paper's numbers are in italics. Each sweep's
@@ -88,10 +88,15 @@ def generated(page: Page) -> str:
         else:
             bodies.append(f"not measured yet: `{command(m)}`")
     missing = [name for name in names if not page.measured[name].made or page.measured[name].begun]
+    short = [
+        f"`{name}` has {least} of {len(m.experiment.seeds)}"
+        for name, m in page.measured.items()
+        if m.made and name not in missing and (least := min(len(series.runs) for series in m.arms.values())) < len(m.experiment.seeds)
+    ]
     return "\n\n".join(
         [
             "## In short",
-            in_short(sections, missing),
+            in_short(sections, missing, short),
             "## How to read this",
             READING,
             *bodies,
@@ -102,7 +107,7 @@ def generated(page: Page) -> str:
     )
 
 
-def in_short(sections: Sequence[Section], missing: Sequence[str]) -> str:
+def in_short(sections: Sequence[Section], missing: Sequence[str], short: Sequence[str]) -> str:
     """The summary, every line of it chosen by the numbers."""
     claims: dict[tuple[str, ...], Claim] = {}
     for claim in (claim for section in sections for claim in section.claims):
@@ -110,14 +115,18 @@ def in_short(sections: Sequence[Section], missing: Sequence[str]) -> str:
     shown = [claim for claim in claims.values() if claim.difference.shown]
     rest = [claim for claim in claims.values() if not claim.difference.shown]
     others = sorted(claim.difference.mean for claim in rest if not claim.named)
+    few = sum(not claim.difference.could_show for claim in rest)
     count = [f"{len(others)} comparisons by policy and setting: {signed(others[0])} to {signed(others[-1])}"] if others else []
+    count += [f"{few} of all these have too few seeds to show any"] if few else []
     helps = _grouped([claim for claim in shown if claim.difference.mean > 0])
     topics = {
-        f"SeqMix helps, of {len(claims)} comparisons with training without it": helps or ["in none is that shown"],
+        f"SeqMix helps, of {len(claims) - few} comparisons with training without it that have seeds enough to show it": helps
+        or ["in none is that shown"],
         "It hurts": _grouped([claim for claim in shown if claim.difference.mean < 0]),
         "No difference is shown": [*_grouped([claim for claim in rest if claim.named]), *count],
         "How much is extra training": [line for section in sections for line in section.extra],
         "What helps instead": [line for section in sections for line in section.instead],
+        "Fewer seeds than asked for": [", ".join(short)] if short else [],
         "Not measured yet": [", ".join(f"`{name}`" for name in missing)] if missing else [],
     }
     return "\n".join(_item(topic, lines) for topic, lines in topics.items() if lines)
@@ -125,7 +134,10 @@ def in_short(sections: Sequence[Section], missing: Sequence[str]) -> str:
 
 def dev_tables(page: Page) -> list[str]:
     """The paper's three tables of dev F1 with ours beside them."""
-    parts = ["`none` takes the steps of `sub`; the paper's baselines do not. Policies other than NTE: CoNLL-03 only, LC with a CRF head."]
+    parts = [
+        "From the same runs as the sections above. `none` takes the steps of `sub`; the paper's baselines do not. Policies other than NTE: "
+        "CoNLL-03 only, LC with a CRF head; on WebPage and triggers the paper's random, LC and QBC have no row of ours."
+    ]
     for name in MAIN:
         if not (arms := page.arms(name)):
             continue
@@ -163,7 +175,8 @@ def times(page: Page) -> list[str]:
             whole, share = (f"{sum(own) / len(own):.{digits}f} s" for own, digits in ((spent, 0), (shares, 1)))
             rows.append([NAMES[page.measured[name].data], str(len(runs)), devices, beside, whole, share, theirs])
     header = ["data", "runs", "device", "side by side", "a run, beside the others", "a run's share of the device", "paper"]
-    about = "Six trainings and all that is between them, mean over all arms; a run's share is its time divided by the number side by side."
+    about = "From the same runs: six trainings and all that is between them, mean over all arms; a run's share is its time divided by the "
+    about += "number side by side."
     return ["## Time of a whole run", about, table(header, rows)] if rows else []
 
 

@@ -68,6 +68,7 @@ class Difference:
     wilcoxon: float
     permutation: float
     holm: tuple[float, float] = (math.nan, math.nan)  # both p corrected for the other arms of the experiment
+    of: int = 1  # comparisons that are corrected together
 
     @property
     def n(self) -> int:
@@ -86,8 +87,18 @@ class Difference:
 
     @property
     def least_p(self) -> float:
-        """What no sign-flip test over so many pairs can go below."""
+        """What no sign-flip test over so many pairs can go below, before correction."""
         return 2.0 ** (1 - self.n) if self.n else math.nan
+
+    @property
+    def could_show(self) -> bool:
+        """There are pairs enough for a corrected p under the level."""
+        return self.least_p * self.of < LEVEL  # NaN is not
+
+    @property
+    def in_every_seed(self) -> bool:
+        """Each seed says the same of it."""
+        return self.n > 2 and (self.won == self.n or all(value < 0 for value in self.by_seed.values()))
 
     @property
     def shown(self) -> bool:
@@ -121,7 +132,8 @@ def judged(by_seed: Mapping[int, float]) -> Difference:
 def corrected(family: Family) -> dict[str, Difference]:
     """The same with Holm's p over the whole family."""
     ranks, flips = holm([d.wilcoxon for d in family.values()]), holm([d.permutation for d in family.values()])
-    return {name: replace(d, holm=(rank, flip)) for (name, d), rank, flip in zip(family.items(), ranks, flips, strict=True)}
+    pairs = zip(family.items(), ranks, flips, strict=True)
+    return {name: replace(d, holm=(rank, flip), of=len(family)) for (name, d), rank, flip in pairs}
 
 
 _LEAST = 3  # seeds

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from results_numbers import Difference, Family, Series, area, f1_at
+from results_numbers import LEVEL, Difference, Family, Series, area, f1_at
 
 from seqmix.report.statistics import Curve, Interval, area_under_curve
 
@@ -49,12 +49,16 @@ def told(d: Difference) -> str:
 
 def verdict(d: Difference) -> str:
     """What may be said of it."""
-    return ": shown" if d.shown else f": {d.n} pairs cannot show it" if not d.least_p < 0.05 else ": not shown"
+    return ": shown" if d.shown else ": not shown" if d.could_show else f": {_too_few(d)} cannot show it"
+
+
+def _too_few(d: Difference) -> str:
+    return f"{d.n} pairs" + (f", corrected over {d.of} comparisons," if d.least_p < LEVEL else "")
 
 
 def caveat(d: Difference) -> str:
-    """When one seed makes the mean."""
-    if (seed := d.one_seed) is None:
+    """When one seed makes the mean, and there is one to speak of."""
+    if (seed := d.one_seed) is None or abs(d.mean) < 0.5:
         return ""
     rest = [value for own, value in d.by_seed.items() if own != seed]
     return f" More than half of that is seed {seed}: the others alone give {signed(sum(rest) / len(rest))}."
@@ -63,11 +67,17 @@ def caveat(d: Difference) -> str:
 def shown_in(families: Mapping[str, Family], but: Sequence[str] = ()) -> str:
     """Which arms differ, of several families told apart by where they were measured."""
     each = [(name, where, d) for where, family in families.items() for name, d in family.items() if name not in but and d.n]
-    found = [f"`{name}` {signed(d.mean)} {where}" for name, where, d in each if d.shown]
-    least = min((max(d.holm) for _, _, d in each), default=math.nan)
-    return (
-        f"these differences are shown: {', '.join(found)}" if found else f"no difference is shown (smallest corrected p {p_value(least)})"
+    found, alike = (
+        [f"`{name}` {signed(d.mean)} {where}".rstrip() for name, where, d in each if chosen(d)]
+        for chosen in (lambda d: d.shown, lambda d: d.in_every_seed)
     )
+    if found:
+        return f"these differences are shown: {', '.join(found)}"
+    least = min((max(d.holm) for _, _, d in each), default=math.nan)
+    floor = min((d.least_p * d.of for _, _, d in each), default=math.nan)
+    bound = "" if floor < LEVEL else f"; so few pairs can give none below {p_value(floor)}"
+    every = f"; the same sign in every seed have {', '.join(alike)}" if alike else ""
+    return f"no difference is shown (smallest corrected p {p_value(least)}{bound}){every}"
 
 
 def ends(family: Family) -> str:
@@ -97,7 +107,7 @@ def f1_table(arms: Mapping[str, Series], sizes: Sequence[int], paper: Mapping[st
         steps = f"{min(run[min(run)]['steps'] or 0 for run in series.runs.values())}–{max(row['steps'] or 0 for row in last)}"
         rows.append([*f1_row(f"`{name}`", series, sizes), f"{made:.0f} of {asked:.0f}" if last[0]["variant"] != "none" else "–", steps])
         if name in paper.get("test", {}):
-            rows.append([*paper_row(name, paper["test"][name], sizes), "", ""])
+            rows.append([*paper_row(name, paper["test"][name], sizes, paper.get("name")), "", ""])
     return table(["arm", "n", *heads(sizes, paper), "area", "generated", "steps"], rows)
 
 
@@ -107,10 +117,16 @@ def f1_row(label: str, series: Series, sizes: Sequence[int], split: str = "test"
     return [label, str(len(series.runs)), *heights, score(series.interval(area(sizes, split)))]
 
 
-def paper_row(label: str, values: Sequence[float], sizes: Sequence[int]) -> list[str]:
+def paper_row(label: str, values: Sequence[float], sizes: Sequence[int], data: str | None = None) -> list[str]:
     """The paper's cells, as far as it gives them."""
     whole = f"*{area_under_curve(Curve(tuple(sizes), tuple(values))):.2f}*" if len(values) == len(sizes) else ""
-    return [f"*paper: {label}*", "", *(f"*{value:.2f}*" for value in values), *[""] * (len(sizes) - len(values)), whole]
+    return [
+        f"*paper{f', {data}' if data else ''}: {label}*",
+        "",
+        *(f"*{value:.2f}*" for value in values),
+        *[""] * (len(sizes) - len(values)),
+        whole,
+    ]
 
 
 def heads(sizes: Sequence[int], paper: Mapping[str, Any]) -> list[str]:

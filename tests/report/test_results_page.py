@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from results import BEGIN, END, write_page  # noqa: E402
 from results_numbers import compare, corrected, f1_at, judged, measure_all, same_sentences, seen  # noqa: E402
-from results_words import p_value, signed  # noqa: E402
+from results_words import p_value, shown_in, signed, verdict  # noqa: E402
 
 SIZES = (200, 300, 400, 500, 600, 700)
 MAIN = """title = "Main curves, CoNLL-03"
@@ -156,7 +156,7 @@ def test_cells_are_the_mean_and_the_t_interval_over_the_seeds(repository: Reposi
     assert cells[3].startswith(f"{values.mean() + 2:.1f}") and cells[8].startswith(
         f"{values.mean() + 5:.1f}"
     )  # 300, and the area of a line
-    assert row(text, "*paper: sub*")[2:9] == ["*80.71*", "*82.82*", "*84.05*", "*85.28*", "*86.04*", "*86.24*", "*84.33*"]
+    assert row(text, "*paper, CoNLL-03: sub*")[2:9] == ["*80.71*", "*82.82*", "*84.05*", "*85.28*", "*86.04*", "*86.24*", "*84.33*"]
 
 
 def test_only_seeds_that_both_arms_have_are_paired(repository: Repository) -> None:
@@ -280,6 +280,16 @@ def test_holm_counts_the_arms_of_the_family() -> None:
 
     assert family["clear"].holm == pytest.approx((4 / 2**10, 4 / 2**10)) and family["clear"].shown
     assert not family["unclear"].shown and not clear.shown  # what was not corrected is not claimed
+
+
+def test_too_few_pairs_for_the_correction_are_said_to_show_nothing() -> None:
+    six = judged({seed: 5.0 + seed for seed in range(6)})
+    alone, among_nine = corrected({"a": six})["a"], corrected({str(i): six for i in range(9)})["0"]
+
+    assert alone.shown and alone.could_show and verdict(alone) == ": shown"
+    assert not among_nine.shown and not among_nine.could_show  # 9 × 2/2⁶ = 0.28
+    assert verdict(among_nine) == ": 6 pairs, corrected over 9 comparisons, cannot show it"
+    assert "none below 0.28); the same sign in every seed have `0` +7.5" in shown_in({"": {"0": among_nine}})
 
 
 def test_one_seed_that_makes_the_mean_is_named() -> None:

@@ -218,3 +218,13 @@ def test_a_gpu_that_is_too_small_still_trains(head, caplog):
 
     assert "step by step" in caplog.text and "in parts of at most" in caplog.text
     assert all(np.isfinite(probs).all() for probs in tagger.probabilities(long[:4]))
+
+
+def test_an_endless_sentence_is_trained_on_in_its_labeled_stretches(monkeypatch):
+    monkeypatch.setattr(memory, "_STRETCH", 2)
+    sentence = Sentence("s", ("Lena", "left", "for", "Rome", "today"), ("B-PER", "O", None, None, "O"))
+
+    assert [(s.id, s.tokens, s.tags) for s in memory.stretches(sentence)] == [
+        ("s+0", ("Lena", "left"), ("B-PER", "O")),
+        ("s+4", ("today",), ("O",)),
+    ]

@@ -14,7 +14,7 @@ from transformers import AlbertConfig, AlbertModel
 import tiny
 from seqmix.data.sentence import Sentence
 from seqmix.starter import load_encoder
-from seqmix.tagger import Settings, Tagger
+from seqmix.tagger import Settings, Tagger, pieces
 from seqmix.tagger.network import Network
 from seqmix.tagger.pieces import Window, WordPieces, by_length, pack, special_pieces
 
@@ -239,3 +239,16 @@ def test_a_tokenizer_that_pads_and_cuts_does_neither_here():
     strange(["Lena", "Lena left Oslo"], padding=True, truncation=True)  # as a pipeline does
 
     assert cut.words(text) == WordPieces(plain, 32).words(text)
+
+
+def test_no_more_sentences_are_remembered_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(pieces, "_REMEMBERED", 3)
+    own = WordPieces(TOKENIZER, 20)
+    texts = [(f"w{i}", "in", "Lena") for i in range(8)]
+
+    several = [[len(windows[0].ids) for windows in own.encode(texts[i : i + 2])] for i in range(0, 8, 2)]
+    assert len(own._cut) <= 3
+    at_once = [len(windows[0].ids) for windows in own.encode(texts)]
+
+    assert [size for pair in several for size in pair] == at_once
+    assert len(own._cut) <= 3

@@ -12,7 +12,7 @@ from seqmix.data.augmented import Augmentation, Augmented
 from seqmix.data.sentence import Sentence
 from seqmix.protocols import Augmenter
 
-BEST = "best"  # what did best on dev, see docs/results.md: half replaced mentions, half mixed spans
+BEST = "best"  # half replaced mentions, half mixed spans; how it does beside mentions alone is in docs/results.md
 
 
 @dataclass(frozen=True)
