@@ -66,10 +66,11 @@ def bare(tagger: Tagger, batches: list[Batch]) -> None:
     """The encoder over each; nothing is made of what comes out."""
 
     def forward(batch: Batch) -> None:
-        with torch.inference_mode(), autocast(tagger.device):
+        with torch.inference_mode():
             tagger._network.encoder(input_ids=batch.ids, attention_mask=(batch.segments > 0).long())
 
-    side_by_side(forward, batches, tagger.device)
+    with autocast(tagger.device):
+        side_by_side(forward, batches, tagger.device)
 
 
 def seconds(work: Callable[[], object], device: torch.device) -> float:

@@ -170,3 +170,68 @@ def test_rounded_weights_give_nearly_the_same_best_and_are_another_job(model: Pa
     exact, rounded = read(tmp_path / "a.jsonl"), read(tmp_path / "b.jsonl")
     assert len({one["id"] for one in exact} & {one["id"] for one in rounded}) >= 40
     assert [one["score"] for one in exact] != [one["score"] for one in rounded]
+
+
+def test_a_pool_whose_bytes_changed_is_one_line_that_names_the_shard(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool = tmp_path / "pool"
+    assert run(["pool", "build", "gazette:train", "--out", str(pool)]) == 0
+    shard = pool / "00000.arrow"
+    whole = shard.read_bytes()
+    at = whole.index(b"Bratislava") if b"Bratislava" in whole else whole.index(b"the")
+    lists = len(whole) // 2
+
+    for damage in (
+        whole[:at] + b"Q" + whole[at + 1 :],
+        whole[:600] + b"\xff" * 8400 + whole[9000:],
+        whole[:lists] + b"\xff" * 49 + whole[lists + 49 :],
+    ):
+        shard.write_bytes(damage)
+        for command in (["score", str(pool), "--model", str(model), "--device", "cpu"], ["pool", "build", str(pool)]):
+            capsys.readouterr()
+            assert run([*command, "--out", str(tmp_path / f"{command[0]} out")]) == 2
+            assert "00000.arrow" in (told := capsys.readouterr().err) and "cannot read this shard" in told
+
+
+def test_a_moved_pool_and_a_damaged_journal_are_refused(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool, out = tmp_path / "pool", tmp_path / "top.jsonl"
+    assert run(["pool", "build", "gazette:train", "--out", str(pool)]) == 0
+    with monkeypatch.context() as broken:
+        broken.setattr("seqmix.scale.job.write_scored", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert score(pool, model, out) == 130
+    pool.rename(tmp_path / "elsewhere")
+    capsys.readouterr()
+
+    assert score(tmp_path / "elsewhere", model, out) == 2
+    assert "holds another unfinished job" in capsys.readouterr().err
+    (tmp_path / "elsewhere").rename(pool)
+    journal = tmp_path / "top.jsonl.parts" / "units.jsonl"
+    written = journal.read_text()
+    journal.write_text("{half a line\n" + written)
+    assert score(pool, model, out) == 2
+    assert "units.jsonl is damaged" in capsys.readouterr().err
+    journal.write_text(written)
+    assert score(pool, model, out) == 0 and len(read(out)) == 500
+
+
+def test_one_policy_one_model_and_a_committee_knows_the_same_tags(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = [s.with_tags(["O" if tag == "O" else tag[:2] + "X" for tag in s.tags]) for s in tiny.toy()]  # type: ignore[index]
+    tagger = Tagger(str(model.parent / "encoder"), settings=Settings(steps=2), device="cpu")
+    tagger.fit(other, np.random.default_rng(0)).save(tmp_path / "other")
+
+    for policy, message in (("nte", "asks one model and --model was given 2 times"), ("qbc", "must know the same tags")):
+        assert score("gazette:dev", model, tmp_path / "out.jsonl", "--policy", policy, "--model", str(tmp_path / "other")) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_an_output_that_cannot_be_is_refused_before_any_work(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "texts").mkdir()
+    formats.write(tiny.toy(), tmp_path / "texts" / "a.jsonl")
+
+    for out, message in ((tmp_path, "is a folder"), (tmp_path / "texts" / "top.jsonl", "lies in the folder that is read")):
+        assert score(tmp_path / "texts", model, out) == 2
+        assert message in (told := capsys.readouterr().err) and "scoring" not in told
+    assert [file.name for file in (tmp_path / "texts").iterdir()] == ["a.jsonl"]

@@ -229,3 +229,13 @@ def test_folders_of_files_samples_and_pools_are_sources_too(tmp_path: Path) -> N
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="expected a folder with files in it"):
         of(tmp_path / "empty")
+
+
+def test_parquet_with_numbers_for_tokens_says_what_it_expects(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+
+    pq.write_table(pa.table({"tokens": [1, 2]}), tmp_path / "a.parquet")
+
+    with pytest.raises(DataError, match='expected "tokens" to be lists of strings'):
+        list(read_source(str(tmp_path / "a.parquet"), None, formats.Options()))

@@ -252,3 +252,15 @@ def test_no_more_sentences_are_remembered_than_there_is_room_for(monkeypatch):
 
     assert [size for pair in several for size in pair] == at_once
     assert len(own._cut) <= 3
+
+
+def test_no_more_words_are_known_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(pieces, "_KNOWN", 5)
+    own, free = WordPieces(TOKENIZER, 20), WordPieces(TOKENIZER, 20)
+    free.words(f"w{i}" for i in range(12))
+
+    for first in range(0, 12, 3):
+        some = [f"w{i}" for i in range(first, first + 3)]
+        assert own.words(some) == [free._known[word] for word in some]
+        assert len(own._known) <= 5
+    assert own.words(f"w{i}" for i in range(12)) == [free._known[f"w{i}"] for i in range(12)]

@@ -106,8 +106,16 @@ def score(
     workers = workers or (1 if engine == "local" else AS_MANY_AS_FIT)
     crew = None if engine == "local" and workers == 1 and address is None else crew_of(engine, address, float(device.startswith("cuda")))
     options = format_options(token_column=token_column, comment=comment, misaligned=misaligned)
-    for one in model:
-        describe(one)
+    if out.is_dir():
+        raise ConfigError(f"--out {out} is a folder; name a file in it")
+    if Path(source).is_dir() and out.absolute().is_relative_to(Path(source).absolute()):
+        raise ConfigError(f"--out {out} lies in the folder that is read, {source}; put it elsewhere")
+    if policy != "qbc" and len(model) > 1:
+        raise ConfigError(f"--policy {policy} asks one model and --model was given {len(model)} times; a committee is --policy qbc")
+    tags = [describe(one)["tags"] for one in model]
+    other = next((one for one, own in zip(model, tags, strict=True) if own != tags[0]), None)
+    if other is not None:
+        raise ConfigError(f"the members of a committee must know the same tags in the same order; {model[0]} and {other} do not")
     about = {
         "pool": fingerprint(source),
         "model": [_digest(one) for one in model],

@@ -120,8 +120,12 @@ def _read_journal(path: Path) -> Iterator[tuple[str, Part]]:
         for line in file:
             if line.endswith(b"\n"):
                 end += len(line)
-                key, seen, best = json.loads(line)
-                yield key, Part(seen, tuple(Scored(score, id, tuple(tokens)) for score, id, tokens in best))
+                try:
+                    key, seen, best = json.loads(line)
+                    part = Part(int(seen), tuple(Scored(float(score), str(id), tuple(tokens)) for score, id, tokens in best))
+                except (ValueError, TypeError) as error:
+                    raise RunError(f"{path} is damaged ({error}); remove its folder and start again") from error
+                yield key, part
     os.truncate(path, end)
 
 

@@ -54,10 +54,12 @@ def _sentences(columns: dict[str, list[Any]], path: Path, first: int) -> Iterato
         id = str(given) if given is not None else f"{path.stem}:{first + number}"
         if isinstance(content, str):
             yield from_text(id, content)
-        elif content is None or all(isinstance(token, str) for token in content):
+        elif content is None or (isinstance(content, list) and all(isinstance(token, str) for token in content)):
             yield Sentence(id, tuple(content or ()))
         else:
-            raise DataError('expected "tokens" to be lists of strings', path, None, f"row {first + number}: {content}")
+            raise DataError(
+                'expected "tokens" to be lists of strings, or "text" to be strings', path, None, f"row {first + number}: {content}"
+            )
 
 
 def _module() -> Any:

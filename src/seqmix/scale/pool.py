@@ -16,7 +16,7 @@ from typing import Any
 from seqmix.data.files import write_text
 from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError
-from seqmix.scale.shards import Unit, batches_in, sentences_of, shard_units
+from seqmix.scale.shards import Unit, as_data_error, batches_in, sentences_of, shard_units
 
 FORMAT_VERSION = 1
 DESCRIPTION = "pool.json"
@@ -57,8 +57,11 @@ class PoolOnDisk:
 
     def __iter__(self) -> Iterator[Sentence]:
         for shard in self.shards:
-            for batch in batches_in(self.folder / shard.file):
-                yield from sentences_of(batch)
+            path = self.folder / shard.file
+            for batch in batches_in(path):
+                with as_data_error(path):
+                    sentences = sentences_of(batch)
+                yield from sentences
 
 
 def is_pool(folder: Path) -> bool:

@@ -18,6 +18,7 @@ from seqmix.data.files import sync
 from seqmix.data.formats.base import extra
 from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError
+from seqmix.scale.dedupe import key_of
 
 BLOCK = 2048  # sentences
 Batch = Any  # a pyarrow.RecordBatch with the columns id, tokens and digest
@@ -82,8 +83,12 @@ def batch_of(ids: Sequence[str], tokens: Sequence[Sequence[str]], digests: Seque
 
 
 def sentences_of(batch: Batch) -> list[Sentence]:
-    """A batch as we have it elsewhere."""
-    return [Sentence(id, tuple(t)) for id, t in zip(batch.column("id").to_pylist(), batch.column("tokens").to_pylist(), strict=True)]
+    """A batch as we have it elsewhere, once it is certain that its tokens are those that were written."""
+    ids, tokens, digests = (batch.column(name).to_pylist() for name in ("id", "tokens", "digest"))
+    for id, own, digest in zip(ids, tokens, digests, strict=True):
+        if key_of(own) != digest:
+            raise ValueError(f"the tokens of {id!r} are not those that were written")
+    return [Sentence(id, tuple(own)) for id, own in zip(ids, tokens, strict=True)]
 
 
 def whole_blocks(batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -106,7 +111,7 @@ def batches_in(path: Path) -> Iterator[Batch]:
     with as_data_error(path), pa.OSFile(str(path)) as source:
         reader = pa.ipc.open_file(source)
         for number in range(reader.num_record_batches):
-            yield reader.get_batch(number)
+            yield _sound(reader.get_batch(number))
 
 
 def shard_units(path: Path, rows: int) -> Iterator[Unit]:
@@ -119,7 +124,13 @@ def shard_block(unit: Unit) -> list[Sentence]:
     """The sentences of one block, read where they lie."""
     pa, path = arrow(), Path(unit.path)
     with as_data_error(path), pa.memory_map(str(path)) as source:
-        return sentences_of(pa.ipc.open_file(source).get_batch(unit.group))
+        return sentences_of(_sound(pa.ipc.open_file(source).get_batch(unit.group)))
+
+
+def _sound(batch: Batch) -> Batch:
+    """subtle: of a damaged file pyarrow takes offsets as they are, and the process dies where they point."""
+    batch.validate(full=True)
+    return batch
 
 
 def arrow() -> Any:
@@ -132,6 +143,6 @@ def as_data_error(path: Path) -> Iterator[None]:
     """A file that is gone or broken, in our words rather than pyarrow's."""
     try:
         yield
-    except (OSError, arrow().ArrowException) as error:
+    except (OSError, ValueError, arrow().ArrowException) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"cannot read this shard ({why}); make it anew, or take it out", path) from error

@@ -44,12 +44,12 @@ def units_in_place(path: Path) -> list[Unit] | None:
 
 
 def fingerprint(name: str) -> str:
-    """What tells a source from another, or from itself after a change: a pool's digest, else names, sizes and times of its files."""
+    """What tells a source from another, or from itself after a change: a pool's digest and place, or names, sizes and times of files."""
     path = Path(name)
     if is_sample(name) and not path.exists():
         return name
     if is_pool(path):
-        return open_pool(path).digest
+        return f"{open_pool(path).digest} in {path.absolute()}"
     if not path.exists():
         raise DataError("there is no such file or folder", path)
     about = [(str(file.absolute()), file.stat().st_size, file.stat().st_mtime_ns) for file in (_files(path) if path.is_dir() else [path])]

@@ -19,6 +19,7 @@ from seqmix.starter.loader import plain_backend
 
 Ints = NDArray[np.int64]
 _REMEMBERED = 30_000  # sentences whose windows are kept
+_KNOWN = 300_000  # words whose pieces are kept, at some 400 bytes each: a crawl never runs out of new ones
 _LETTERS = 1000  # of one word that the tokenizer is shown; WordPiece takes the third power of them
 
 
@@ -68,6 +69,9 @@ class WordPieces:
         """The pieces of each word; one the tokenizer makes nothing of is the unknown piece."""
         tokens = list(tokens)
         new = [token for token in dict.fromkeys(tokens) if token not in self._known]
+        if len(self._known) + len(new) > _KNOWN:
+            self._known = {}
+            new = list(dict.fromkeys(tokens))
         if new:
             found = self._backend.encode_batch([[token[:_LETTERS]] for token in new], is_pretokenized=True, add_special_tokens=False)
             self._known.update(zip(new, (tuple(e.ids) or (self.unknown,) for e in found), strict=True))
