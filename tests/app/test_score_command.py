@@ -12,6 +12,7 @@ import pytest
 import tiny
 from seqmix.app.cli import run
 from seqmix.data import formats
+from seqmix.scale.pool import open_pool
 from seqmix.tagger import Settings, Tagger
 
 
@@ -180,12 +181,13 @@ def test_a_pool_whose_bytes_changed_is_one_line_that_names_the_shard(
     shard = pool / "00000.arrow"
     whole = shard.read_bytes()
     at = whole.index(b"Bratislava") if b"Bratislava" in whole else whole.index(b"the")
-    lists = len(whole) // 2
+    lengths = np.cumsum([0, *(len(sentence) for sentence in open_pool(pool))], dtype="<i4")
+    lists = whole.index(lengths[:8].tobytes()) + 12  # where the fourth sentence starts: pyarrow would follow it wherever it points
 
     for damage in (
         whole[:at] + b"Q" + whole[at + 1 :],
         whole[:600] + b"\xff" * 8400 + whole[9000:],
-        whole[:lists] + b"\xff" * 49 + whole[lists + 49 :],
+        whole[:lists] + b"\xff\xff\xff\x7f" + whole[lists + 4 :],
     ):
         shard.write_bytes(damage)
         for command in (["score", str(pool), "--model", str(model), "--device", "cpu"], ["pool", "build", str(pool)]):
