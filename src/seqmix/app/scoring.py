@@ -80,7 +80,7 @@ def score(
         int | None, typer.Option(min=1, help="Processes or actors, each with the model loaded once; 1, or all a Ray cluster has room for.")
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the best there is by default.")] = None,
-    int8: Annotated[bool, typer.Option("--int8", help="On a CPU: round the weights: six tenths of the time, nearly that order.")] = False,
+    int8: Annotated[bool, typer.Option("--int8", help="On a CPU: round the weights: about half the time, nearly that order.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the policies random and bald.")] = 0,
     format: FormatName = None,
     token_column: TokenColumn = 0,

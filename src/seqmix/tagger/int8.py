@@ -1,4 +1,4 @@
-"""Scoring on a CPU with int8 weights: six tenths of the time, and a ranking that hardly changes; see docs/performance.md.
+"""Scoring on a CPU with int8 weights: four to six tenths of the time, and a ranking that hardly changes; see docs/performance.md.
 
 For looking at a pool, not for training or for what is handed out. Activations are rounded too, batch by batch.
 """
