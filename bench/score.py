@@ -23,7 +23,7 @@ from common import load, record, show
 from seqmix.data.sentence import Sentence
 from seqmix.tagger import Settings, Tagger
 from seqmix.tagger.network import autocast
-from seqmix.tagger.pieces import Batch, by_length, pack
+from seqmix.tagger.pieces import Batch, by_length, spread
 from seqmix.tagger.reading import BUDGET, CHUNK
 from seqmix.tagger.threads import side_by_side
 
@@ -59,7 +59,7 @@ def ready(tagger: Tagger, sentences: list[Sentence]) -> list[Batch]:
     windows = tagger._pieces.encode(s.tokens for s in sentences)
     chunks = [windows[i : i + CHUNK] for i in range(0, len(windows), CHUNK)]
     groups = [[chunk[i] for i in group] for chunk in chunks for group in by_length(chunk, BUDGET[tagger.device.type])]
-    return [pack(group, False).to(tagger.device) for group in groups]
+    return [spread(group, tagger.device)[0] for group in groups]
 
 
 def bare(tagger: Tagger, batches: list[Batch]) -> None:

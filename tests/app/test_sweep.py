@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import tiny
-from seqmix.app import sweep_worker
+from seqmix.app import sweep_worker, sweeping
 from seqmix.app.cli import run
 from seqmix.app.config import load_config
 from seqmix.app.sweep import jobs, parse_seeds, read_sweep
@@ -45,8 +46,9 @@ def test_every_experiment_resolves_without_its_data(path: Path, capsys: pytest.C
 
 def test_the_experiments_are_those_of_the_results_page() -> None:
     main = ["conll03-main", "genia-main", "webpage-main"]
-    others = ["epochs", "larger-encoder", "larger-lm", "policies-pool", "policies-slice", "proxy", "rate", "score-range", "smoke", "table"]
-    assert [path.stem for path in EXPERIMENTS] == sorted(["alpha", "best", *main, *others, "window"])
+    settings = ["alpha", "epochs", "larger-encoder", "larger-lm", "proxy", "rate", "score-range", "smoke", "table", "window"]
+    policies = [f"policies-{what}" for what in ("genia", "pool", "slice", "webpage")]
+    assert sorted(path.stem for path in EXPERIMENTS) == sorted([*main, *settings, *policies, "best", "best-curves"])
     folder = EXPERIMENTS[0].parent
     for name, sentences in zip(main, (700, 8499, 362), strict=True):
         arms = {arm.name: arm.config for arm in read_sweep(folder / f"{name}.toml").arms}
@@ -297,3 +299,18 @@ def test_the_smoke_sweep_runs_whole(tmp_path: Path) -> None:
         (a, s, n) for a in ("none", "sub") for s in (0, 1) for n in (24, 36)
     ]
     assert len({(row["steps"], row["round"]) for row in rows}) == 2 and all(row["generated"] > 0 for row in rows if row["arm"] == "sub")
+
+
+@pytest.mark.parametrize(("workers", "share"), [(1, "100"), (2, "100"), (14, "14"), (1000, "1")])
+def test_workers_keep_to_two_shares_of_a_gpu_unless_the_user_said_otherwise(
+    workers: int, share: str, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, seen = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", []
+    monkeypatch.setattr(sweeping, "crew_of", lambda *asked: lambda *jobs: seen.append(os.environ[name]) or [])
+    monkeypatch.delenv(name, raising=False)
+    sweep(toys, tmp_path / "a", "--workers", str(workers))
+    assert name not in os.environ
+
+    monkeypatch.setenv(name, "33")
+    sweep(toys, tmp_path / "b", "--workers", str(workers))
+    assert seen == [share, "33"]

@@ -7,7 +7,6 @@ import json
 import math
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -423,21 +422,6 @@ def test_a_loss_that_is_no_number_is_an_error_and_leaves_nothing(small, tmp_path
 def test_a_device_that_is_not_there_is_refused(small, tmp_path):
     with pytest.raises(ConfigError, match="device"):
         adapt(small, TEXT, AdaptSettings(), tmp_path / "a", device="warp")
-
-
-@pytest.mark.parametrize("workspace", [None, ":16:8"])
-def test_torch_is_left_as_it_was_after_the_fixed_order_of_a_gpu(monkeypatch, workspace):
-    name = "CUBLAS_WORKSPACE_CONFIG"
-    monkeypatch.delenv(name, raising=False)
-    if workspace:
-        monkeypatch.setenv(name, workspace)
-    with masked_lm.repeatable(SimpleNamespace(device=torch.device("cuda"), packs=True)):
-        assert torch.are_deterministic_algorithms_enabled()
-        assert not torch.is_deterministic_algorithms_warn_only_enabled()
-        assert os.environ[name] == ":4096:8"
-
-    assert not torch.are_deterministic_algorithms_enabled()
-    assert os.environ.get(name) == workspace
 
 
 @pytest.mark.gpu

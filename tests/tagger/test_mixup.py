@@ -25,8 +25,8 @@ SENTENCES = [
 
 def started(encoder: str) -> tuple[Tagger, object]:
     tagger = Tagger(encoder).start(TAGS, np.random.default_rng(0))
-    network, pieces, _ = tagger._ready()
-    return tagger, pack(pieces.encode(s.tokens for s in SENTENCES), network.packs)
+    _, pieces, _ = tagger._ready()
+    return tagger, pack(pieces.encode(s.tokens for s in SENTENCES))
 
 
 def test_every_word_has_a_partner_of_another_sentence_at_its_place(bert: str) -> None:

@@ -16,7 +16,7 @@ from seqmix.data.sentence import Sentence
 from seqmix.starter import load_encoder
 from seqmix.tagger import Settings, Tagger, pieces
 from seqmix.tagger.network import Network
-from seqmix.tagger.pieces import Window, WordPieces, by_length, pack, special_pieces
+from seqmix.tagger.pieces import Window, WordPieces, by_length, pack, special_pieces, spread
 
 TOKENIZER = tiny.bert_tokenizer()
 CLS, SEP, UNK = TOKENIZER.cls_token_id, TOKENIZER.sep_token_id, TOKENIZER.unk_token_id
@@ -113,6 +113,10 @@ def test_special_pieces_are_what_the_tokenizer_puts_around():
 TEXTS = [("Lena", "left", "Oslo", "."), ("Ada",), tuple("abcdefghij"), ("Mary", "Smith", "works", "in", "Bergen"), ("the", "Acme")]
 
 
+def laid(windows, together, first_position):
+    return pack(windows, first_position) if together else spread(windows, torch.device("cpu"), first_position)[0]
+
+
 def network_of(folder: str) -> tuple[Network, WordPieces]:
     model, tokenizer = load_encoder(folder)
     return Network(model, 3, "linear", 0.1, torch.Generator().manual_seed(0)).eval(), WordPieces(tokenizer, 64)
@@ -125,7 +129,7 @@ def test_a_packed_row_gives_the_states_of_the_model_called_plainly_on_each_sente
     windows = cutter.encode(TEXTS)
 
     with torch.inference_mode():
-        batch = pack(windows, together, network.first_position)
+        batch = laid(windows, together, network.first_position)
         found = network.hidden(batch).split(batch.lengths)
         for (window,), states in zip(windows, found, strict=True):
             plain = network.encoder(input_ids=torch.from_numpy(window.ids)[None]).last_hidden_state[0]
@@ -139,7 +143,7 @@ def test_the_starter_gives_packed_states_equal_to_single_ones():
     windows = WordPieces(tokenizer, 128).encode(TEXTS)
 
     with torch.inference_mode():
-        batch = pack(windows, network.packs, network.first_position)
+        batch = laid(windows, network.packs, network.first_position)
         for (window,), states in zip(windows, network.hidden(batch).split(batch.lengths), strict=True):
             plain = network.encoder(input_ids=torch.from_numpy(window.ids)[None]).last_hidden_state[0]
             torch.testing.assert_close(states, plain[torch.from_numpy(window.at)], atol=1e-5, rtol=0)
@@ -159,7 +163,7 @@ def test_an_encoder_that_cannot_be_packed_gets_a_window_a_row_and_the_same_state
     windows = WordPieces(TOKENIZER, 64).encode(TEXTS)
 
     with torch.inference_mode():
-        batch = pack(windows, network.packs, network.first_position)
+        batch = laid(windows, network.packs, network.first_position)
         assert batch.ids.shape[0] == len(TEXTS)
         for (window,), states in zip(windows, network.hidden(batch).split(batch.lengths), strict=True):
             plain = network.encoder(input_ids=torch.from_numpy(window.ids)[None]).last_hidden_state[0]
@@ -169,7 +173,7 @@ def test_an_encoder_that_cannot_be_packed_gets_a_window_a_row_and_the_same_state
 @given(st.lists(sentences, min_size=1, max_size=12), st.integers(3, 24), st.booleans(), st.integers(0, 3))
 def test_a_batch_points_at_the_first_piece_of_each_word_in_the_sentences_order(texts, limit, together, first_position):
     cutter = WordPieces(TOKENIZER, limit)
-    batch = pack(cutter.encode(texts), together, first_position)
+    batch = laid(cutter.encode(texts), together, first_position)
 
     assert batch.lengths == tuple(len(tokens) for tokens in texts)
     expected = [pieces[0] for tokens in texts for pieces in cutter.words(tokens)]

@@ -10,7 +10,7 @@ import signal
 import threading
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
@@ -148,7 +148,8 @@ def _hired(work: Work[J], workers: int) -> _Worker[J]:
     process = context.Process(target=_serve, args=(theirs, work), daemon=True)
     ctrl_c = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a worker inherits this: Ctrl-C is the parent's to answer
     try:
-        with _threads(max(1, len(os.sched_getaffinity(0)) // workers)):
+        share = str(max(1, len(os.sched_getaffinity(0)) // workers))
+        with unless_set({"OMP_NUM_THREADS": share, "RAYON_NUM_THREADS": share}):
             process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, ctrl_c)
@@ -157,9 +158,9 @@ def _hired(work: Work[J], workers: int) -> _Worker[J]:
 
 
 @contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """The environment a worker starts with: its share of the cores. Libraries read this once, when they load; what the user set stays."""
-    own = {name: str(count) for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS") if name not in os.environ}
+def unless_set(values: Mapping[str, str]) -> Iterator[None]:
+    """The environment of processes that are started meanwhile. Libraries read theirs once, when they load; what the user set stays."""
+    own = {name: value for name, value in values.items() if name not in os.environ}
     os.environ.update(own)
     try:
         yield

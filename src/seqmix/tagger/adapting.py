@@ -23,9 +23,10 @@ from seqmix.starter import STARTER
 from seqmix.starter.loader import ADAPTED, ADAPTED_VERSION, base_encoder
 from seqmix.tagger.encoders import device_of
 from seqmix.tagger.folders import writing
-from seqmix.tagger.masked_lm import AdaptSettings, MaskedLM, held_out_loss, load_masked_lm, repeatable, train
+from seqmix.tagger.masked_lm import AdaptSettings, MaskedLM, held_out_loss, load_masked_lm, train
 from seqmix.tagger.masking import Vocabulary, rows_of
 from seqmix.tagger.pieces import WordPieces
+from seqmix.tagger.repeatable import repeatable
 from seqmix.tagger.training import Progress, seeded
 
 __all__ = ["AdaptSettings", "Adapted", "adapt"]
@@ -79,7 +80,7 @@ def adapt(
     if not known.units.any():
         raise DataError(f"no word in {len(texts)} sentences is one that {encoder!r} has pieces for; give text in a language it knows")
     drawn, measured = (int(seed) for seed in rng.integers(2**62, size=2))
-    with repeatable(lm), seeded(drawn):
+    with repeatable(where, lm.packs), seeded(drawn):
         before = held_out_loss(lm, unseen, vocabulary, settings, measured)
         steps = train(lm, known, vocabulary, settings, lr, rng, progress)
         after = held_out_loss(lm, unseen, vocabulary, settings, measured)

@@ -70,7 +70,7 @@ def replay(
     complete = crf and not any(np.isnan(own).any() for own in rows)
     for done in range(0, len(jobs), _STEPS):
         stretch = jobs[done : done + _STEPS]
-        packed = [pack([windows[i] for i in job.chosen], True, network.first_position, width=width) for job in stretch]
+        packed = [pack([windows[i] for i in job.chosen], network.first_position, width) for job in stretch]
         most = max(len(batch.ids) for batch in packed)
         shape = Shape(-(-most // 4) * 4, width, batch_size, length, stretch[0].mixup is not None, complete)
         laid = lay_out(shape, stretch, packed, [[rows[i] for i in job.chosen] for job in stretch], network.first_position)

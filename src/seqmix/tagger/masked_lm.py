@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -192,32 +188,3 @@ def _groups(module: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": weight_decay},
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
     ]
-
-
-@contextmanager
-def repeatable(lm: MaskedLM) -> Iterator[None]:
-    """On a GPU, kernels that add in a fixed order: the quickest attention does not give the same bytes twice.
-
-    subtle: with `warn_only` torch would warn and keep that attention. Kinds of encoders that are less known here may hold an operation
-    that has no such kernel, so for them it stays at that.
-    """
-    if lm.device.type != "cuda":
-        yield
-        return
-    flags, products = cast("Any", torch.utils.deterministic), "CUBLAS_WORKSPACE_CONFIG"
-    was = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    filled, workspace = flags.fill_uninitialized_memory, os.environ.get(products)
-    torch.use_deterministic_algorithms(True, warn_only=not lm.packs)
-    flags.fill_uninitialized_memory = False  # nothing here reads what it has not written
-    os.environ[products] = ":4096:8"  # what Hopper takes anyway; torch asks for it by name
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*deterministic.*")
-            yield
-    finally:
-        torch.use_deterministic_algorithms(was[0], warn_only=was[1])
-        flags.fill_uninitialized_memory = filled
-        if workspace is None:
-            del os.environ[products]
-        else:
-            os.environ[products] = workspace

@@ -15,7 +15,7 @@ from seqmix.tagger.crf import Chain, log_partition, log_partition_by_halves, tar
 from seqmix.tagger.pieces import Batch
 
 HEADS = ("linear", "crf")
-_ROWS = 1024  # windows that are read at once when predicting
+_PLACES = 2**18  # that are read at once when predicting: four times what a batch of sentences has on a GPU
 _FEW = 32  # tags, up to which a CRF's sum is taken by halves on a GPU: the arithmetic grows with their third power
 _PACKS = {"bert": 0, "distilbert": 0, "electra": 0, "roberta": 1, "xlm-roberta": 1, "camembert": 1}  # 1: positions start behind pad
 
@@ -66,16 +66,20 @@ class Network(nn.Module):
 
     def hidden(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
         """The last hidden state of each word's first piece [n_words, width]."""
-        if self.training or len(batch.ids) <= _ROWS:
+        if self.training or batch.ids.numel() <= _PLACES:
             return self._hidden(batch, mixup)
         return torch.cat(list(self._in_parts(batch, self._hidden)))[_order(batch)]
 
     def _in_parts(self, batch: Batch, reduce: Callable[[Batch], Tensor]) -> Iterator[Tensor]:
-        """So many rows at a time: the windows of one endless sentence do not fit into memory together."""
+        """So many rows at a time: the windows of one endless sentence do not fit into memory together.
+
+        subtle: this waits for the device, which an ordinary batch must not.
+        """
         width = batch.ids.shape[1]
+        rows = max(1, _PLACES // width)
         places = batch.words[torch.argsort(batch.words)]
-        for first in range(0, len(batch.ids), _ROWS):
-            ids, positions, segments = (t[first : first + _ROWS] for t in (batch.ids, batch.positions, batch.segments))
+        for first in range(0, len(batch.ids), rows):
+            ids, positions, segments = (t[first : first + rows] for t in (batch.ids, batch.positions, batch.segments))
             edges = torch.tensor([first * width, (first + len(ids)) * width], device=places.device)
             start, end = torch.searchsorted(places, edges).tolist()
             yield reduce(Batch(ids, positions, segments, places[start:end] - first * width, (end - start,)))
@@ -99,7 +103,7 @@ class Network(nn.Module):
 
     def forward(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
         """Emission scores [n_words, n_tags] in float32."""
-        if not self.training and len(batch.ids) > _ROWS:
+        if not self.training and batch.ids.numel() > _PLACES:
             return torch.cat(list(self._in_parts(batch, self._scores)))[_order(batch)]
         return self._scores(batch, mixup)
 

@@ -128,33 +128,63 @@ def special_pieces(tokenizer: PreTrainedTokenizerFast) -> tuple[tuple[int, ...],
     return tuple(full[:start]), tuple(full[start + len(bare) :])
 
 
-def pack(sentences: Sequence[Sequence[Window]], together: bool, first_position: int = 0, pad: int = 0, width: int | None = None) -> Batch:
-    """Lay the windows of some sentences out in rows: several a row (`together`) or one a row; as wide as the longest unless told."""
+def pack(sentences: Sequence[Sequence[Window]], first_position: int = 0, width: int | None = None) -> Batch:
+    """Lay the windows of some sentences out in rows, several a row; as wide as the longest unless told."""
     windows = [window for own in sentences for window in own]
     sizes = _sizes(windows)
-    width = width or (int(sizes.max()) if windows else 1)
-    row = _fitted(sizes.tolist(), width) if together else np.arange(len(windows))
-    n_rows = int(row.max()) + 1 if windows else 0
-    ids = np.full((n_rows, width), pad)
-    positions = np.full((n_rows, width), first_position)
-    segments = np.zeros((n_rows, width), dtype=np.int64)
-    owned = np.fromiter((len(window.words) for window in windows), dtype=np.int64, count=len(windows))
-    belongs = np.repeat(np.arange(len(sentences)), [len(own) for own in sentences])
-    lengths = np.bincount(belongs, weights=owned, minlength=len(sentences)).astype(np.int64)
-    at = np.zeros(owned.sum(), dtype=np.int64)
-    if windows:  # all windows at once: a GPU reads a batch faster than Python walks through it
-        number, left = _in_row(row, sizes)
-        first = row * width + left
-        inside = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        spots = np.repeat(first, sizes) + inside
-        ids.reshape(-1)[spots] = np.concatenate([window.ids for window in windows])
-        positions.reshape(-1)[spots] = inside + first_position
-        segments.reshape(-1)[spots] = np.repeat(number, sizes)
-        starts = (np.cumsum(lengths) - lengths)[belongs]
-        words = np.repeat(starts, owned) + np.concatenate([window.words for window in windows])
-        at[words] = np.repeat(first, owned) + np.concatenate([window.at for window in windows])
+    width = width or max(sizes.tolist(), default=1)
+    row = _fitted(sizes.tolist(), width)
+    number, left = _in_row(row, sizes)
+    shape = max(row.tolist(), default=-1) + 1, width
+    ids, positions, segments = np.zeros(shape, dtype=np.int64), np.full(shape, first_position), np.zeros(shape, dtype=np.int64)
+    inside = _inside(sizes)
+    spots = np.repeat(row * width + left, sizes) + inside
+    ids.reshape(-1)[spots] = _joined([window.ids for window in windows])
+    positions.reshape(-1)[spots] = inside + first_position
+    segments.reshape(-1)[spots] = np.repeat(number, sizes)
+    at, lengths = _words(sentences, windows, row * width + left)
     numpy = torch.from_numpy
     return Batch(numpy(ids), numpy(positions), numpy(segments), numpy(at), tuple(lengths.tolist()))
+
+
+def spread(sentences: Sequence[Sequence[Window]], device: torch.device, first_position: int = 0) -> tuple[Batch, torch.Tensor]:
+    """One window a row on the device, and the words a sentence.
+
+    Only what cannot be worked out there is sent, in one piece: a GPU reads a batch faster than the host could lay it out.
+    """
+    windows = [window for own in sentences for window in own]
+    sizes = _sizes(windows)
+    width = max(sizes.tolist(), default=1)
+    at, lengths = _words(sentences, windows, np.arange(len(windows)) * width)
+    parts = [_joined([window.ids for window in windows]), sizes, at, lengths]
+    flat, size, words, ends = on_device(torch.from_numpy(np.concatenate(parts)), device).split([len(part) for part in parts])
+    place = torch.arange(width, device=device)
+    there = place < size[:, None]
+    ids = torch.zeros(there.shape, dtype=torch.long, device=device).masked_scatter_(there, flat)
+    return Batch(ids, (place + first_position).expand_as(ids), there.long(), words, tuple(lengths.tolist())), ends
+
+
+def _words(sentences: Sequence[Sequence[Window]], windows: Sequence[Window], first: Ints) -> tuple[Ints, Ints]:
+    """Where each word's first piece stands when the windows start there, sentence by sentence; and words a sentence."""
+    owned = np.fromiter((len(window.at) for window in windows), dtype=np.int64, count=len(windows))
+    at = np.repeat(first, owned) + _joined([window.at for window in windows])
+    if all(len(own) == 1 for own in sentences):
+        return at, owned
+    belongs = np.repeat(np.arange(len(sentences)), [len(own) for own in sentences])
+    lengths = np.bincount(belongs, weights=owned, minlength=len(sentences)).astype(np.int64)
+    starts = (np.cumsum(lengths) - lengths)[belongs]
+    ordered = np.empty_like(at)
+    ordered[np.repeat(starts, owned) + _joined([window.words for window in windows])] = at
+    return ordered, lengths
+
+
+def _joined(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def _inside(sizes: Ints) -> Ints:
+    """0 … n - 1 for each size n."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def _sizes(windows: Sequence[Window]) -> Ints:

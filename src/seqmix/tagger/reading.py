@@ -17,7 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from seqmix.data.sentence import Sentence
 from seqmix.protocols import Measure
 from seqmix.tagger.network import Network, autocast
-from seqmix.tagger.pieces import WordPieces, by_length, on_device, pack
+from seqmix.tagger.pieces import WordPieces, by_length, spread
 from seqmix.tagger.threads import side_by_side
 
 T = TypeVar("T")
@@ -49,9 +49,7 @@ def read(
 
         def run(group: list[int]) -> Parts:
             with torch.inference_mode():
-                batch = pack([windows[i] for i in group], False, network.first_position)
-                ends = on_device(torch.tensor(batch.lengths), device)
-                batch = batch.to(device)
+                batch, ends = spread([windows[i] for i in group], device, network.first_position)
                 found = reduce(network.hidden(batch) if hidden else network(batch), [chunk[i] for i in group], ends)
                 return tuple(part.to("cpu", non_blocking=True) for part in found)
 

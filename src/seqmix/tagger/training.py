@@ -16,8 +16,9 @@ from seqmix.errors import ConfigError, ModelError
 from seqmix.tagger.graphs import Job, Stretch, forget_stages, replay
 from seqmix.tagger.memory import Room, ran_out, release, say_once
 from seqmix.tagger.network import Mixup, Network, autocast
-from seqmix.tagger.pieces import Window, pack
+from seqmix.tagger.pieces import Window, pack, spread
 from seqmix.tagger.processes import ALONE, Processes, labeled
+from seqmix.tagger.repeatable import repeatable
 from seqmix.tagger.settings import Settings
 
 _CHAIN_SCALE = 100.0  # the CRF's learning rate over the encoder's: 3e-4 would move a transition by 0.02 in 70 steps
@@ -55,7 +56,8 @@ def train(
     ]
     if processes.count > 1:
         processes.check_same(_fingerprint(windows, rows, seed))
-    with seeded(seed + processes.index):  # each process drops out its own
+    device = next(network.parameters()).device
+    with repeatable(device, network.packs), seeded(seed + processes.index):  # each process drops out its own
         for first, losses in _work(network, settings, processes)(network, windows, rows, jobs, settings, lr, seed, names):
             wrong = next((i for i, loss in enumerate(losses) if not np.isfinite(loss)), None)
             if wrong is not None:
@@ -145,7 +147,8 @@ def _backward(
 ) -> torch.Tensor:
     """Add the gradients of some sentences to those there are; their loss."""
     device = next(network.parameters()).device
-    batch = pack([windows[i] for i in chosen], network.packs, network.first_position)
+    own = [windows[i] for i in chosen]
+    batch = pack(own, network.first_position) if network.packs else spread(own, torch.device("cpu"))[0]
     batch.ids.copy_(remap[batch.ids])
     batch = batch.to(device)
     target = torch.from_numpy(np.concatenate([rows[i] for i in chosen])).to(device, non_blocking=True)
