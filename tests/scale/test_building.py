@@ -16,9 +16,9 @@ from seqmix.data import formats
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError, RunError
 from seqmix.loop.run import locked
-from seqmix.scale import dedupe
+from seqmix.scale import building, dedupe
 from seqmix.scale.building import build_pool
-from seqmix.scale.dedupe import Buckets, Marks, key_of
+from seqmix.scale.dedupe import Buckets, key_of
 from seqmix.scale.pool import open_pool
 from seqmix.scale.shards import BLOCK, shard_block
 from seqmix.scale.sources import blocks, read_source, units_in_place
@@ -31,13 +31,13 @@ def kept_once(sentences: list[Sentence]) -> list[tuple[str, tuple[str, ...]]]:
     found: dict[tuple[str, ...], str] = {}
     for sentence in sentences:
         if sentence.tokens and sentence.tokens[0] != "-DOCSTART-":
-            found.setdefault(sentence.tokens, sentence.id)
-    return [(id, tokens) for tokens, id in found.items()]
+            found[sentence.tokens] = min(sentence.id, found.get(sentence.tokens, sentence.id))
+    return [(id, tokens) for tokens, id in sorted(found.items(), key=lambda one: key_of(one[0]))]
 
 
 @settings(max_examples=30)
 @given(texts=st.lists(st.sampled_from(["", "a", "b c", "-DOCSTART-", "a b", "ab", "b  c"]), max_size=40).map(lambda some: ["x y", *some]))
-def test_a_pool_holds_every_sentence_once_in_the_order_of_first_sight(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_pool_holds_every_sentence_once_in_the_order_of_its_digest(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     sentences = [Sentence(f"s{i}", tuple(text.split())) for i, text in enumerate(texts)]
 
     pool = build_pool(sentences, tmp_path_factory.mktemp("pool") / "out")
@@ -48,7 +48,8 @@ def test_a_pool_holds_every_sentence_once_in_the_order_of_first_sight(texts: lis
 
 
 def test_repeats_are_found_anywhere_and_blocks_do_not_hang_on_the_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dedupe, "_HELD", 700)  # keys go to their files several times
+    monkeypatch.setattr(dedupe, "_HELD", 700)  # what goes to files goes there several times
+    monkeypatch.setattr(building, "_HELD", 1)
     sentences = [*many(5000), *(Sentence(f"again{s.id}", s.tokens) for s in many(2500)), *many(1000, seed=1)]
     sentences = [Sentence(f"{i}", s.tokens) for i, s in enumerate(sentences)]
 
@@ -61,32 +62,54 @@ def test_repeats_are_found_anywhere_and_blocks_do_not_hang_on_the_shards(tmp_pat
     assert small.digest == large.digest != build_pool(many(100), tmp_path / "other").digest
 
 
+def test_the_order_in_which_sentences_are_read_leaves_no_trace(tmp_path: Path) -> None:
+    sentences = [Sentence(f"{i}", s.tokens) for i, s in enumerate([*many(3000), *many(500)])]
+    shuffled = [sentences[i] for i in np.random.default_rng(0).permutation(len(sentences))]
+
+    one, other = build_pool(sentences, tmp_path / "one"), build_pool(shuffled, tmp_path / "other")
+
+    assert one.digest == other.digest and one.left_out == other.left_out == {"repeated": 500}
+    assert [file.read_bytes() for file in sorted(one.folder.glob("*.arrow"))] == [
+        file.read_bytes() for file in sorted(other.folder.glob("*.arrow"))
+    ]
+
+
+def test_what_is_damaged_while_a_pool_is_built_is_one_line_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut(read: Path, counts: object) -> object:
+        file = max(read.iterdir(), key=lambda path: path.stat().st_size)
+        file.write_bytes(file.read_bytes()[:-100])
+        return in_order(read, counts)
+
+    in_order = building._in_order
+    monkeypatch.setattr(building, "_in_order", cut)
+
+    with pytest.raises(DataError, match="cannot read this shard"):
+        build_pool(many(1000), tmp_path / "pool")
+    assert [path.name for path in (tmp_path / "pool").iterdir()] == ["lock"]
+
+
 @given(one=TOKENS, other=TOKENS)
 def test_only_equal_tokens_have_equal_keys(one: list[str], other: list[str]) -> None:
     assert (key_of(one) == key_of(other)) == (one == other)
 
 
 @settings(max_examples=25)
-@given(keys=st.lists(st.integers(0, 30), max_size=60), held=st.integers(1, 20), data=st.data())
-def test_buckets_find_what_a_set_would(keys: list[int], held: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
-    gone = data.draw(st.sets(st.integers(0, len(keys) - 1))) if keys else set()
-    marks = Marks(len(keys))
-    marks.mark(np.array(sorted(gone), dtype=np.int64))
+@given(keys=st.lists(st.integers(0, 30), max_size=60), held=st.integers(1, 20))
+def test_buckets_find_what_a_set_would(keys: list[int], held: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dedupe, "_HELD", held)
         buckets = Buckets(tmp_path_factory.mktemp("b") / "keys")
         for key in keys:
             buckets.add(key_of([str(key)]))
 
-        found = {int(p): int(b) for places, before in buckets.repeats(marks) for p, b in zip(places, before, strict=True)}
+        found = {int(p): int(b) for places, before in buckets.repeats() for p, b in zip(places, before, strict=True)}
 
     last: dict[int, int] = {}
     expected = {}
     for place, key in enumerate(keys):
-        if place not in gone:
-            if key in last:
-                expected[place] = last[key]
-            last[key] = place
+        if key in last:
+            expected[place] = last[key]
+        last[key] = place
     assert found == expected
 
 
@@ -108,7 +131,8 @@ def test_two_sentences_with_one_id_are_refused_unless_called_by_their_content(tm
     assert [s.id for s in pool] == [key_of(s.tokens).hex() for s in pool]
 
 
-def test_a_build_that_fails_leaves_nothing_and_what_a_killed_one_left_is_swept_away(tmp_path: Path) -> None:
+def test_a_build_that_fails_leaves_nothing_and_what_a_killed_one_left_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "_HELD", 1)
     began: list[str] = []
 
     def broken() -> Iterator[Sentence]:

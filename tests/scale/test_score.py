@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from scale.pools import arithmetic, dying, many
 from seqmix.app.build import POLICIES
+from seqmix.app.cli import run
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError, ModelError, RunError
 from seqmix.loop.pool import Pool
@@ -23,7 +24,7 @@ from seqmix.scale.building import build_pool
 from seqmix.scale.job import score_units, side_folder, write_scored
 from seqmix.scale.pool import PoolOnDisk
 from seqmix.scale.scoring import Best, Part, Scored, Scorer, Station, from_folders
-from seqmix.scale.shards import BLOCK, Unit
+from seqmix.scale.shards import BLOCK, Unit, shard_block
 from seqmix.scale.sources import units_in_place
 from seqmix.tagger import Tagger
 
@@ -91,10 +92,24 @@ def test_scores_are_the_taggers_own(pool: PoolOnDisk, model: Path, tmp_path: Pat
 
 
 def test_a_committee_is_several_taggers(pool: PoolOnDisk, model: Path, tmp_path: Path) -> None:
-    best, _ = score_units(list(pool.units())[-1:], Scorer(POLICIES["qbc"], from_folders([model, model], None), 5), tmp_path)
+    last = list(pool.units())[-1]
+    best, _ = score_units([last], Scorer(POLICIES["qbc"], from_folders([model, model], None), 5), tmp_path)
 
     assert [one.score for one in best] == [0.0] * 5, "twins never disagree"
-    assert [one.id for one in best] == sorted(f"s{i}" for i in range(3 * BLOCK, SIZE))[:5], "ties go to the lower id"
+    assert [one.id for one in best] == sorted(s.id for s in shard_block(last))[:5], "ties go to the lower id"
+
+
+def test_files_in_another_order_and_cut_elsewhere_give_the_same_bytes(model: Path, tmp_path: Path) -> None:
+    lines = [json.dumps({"id": s.id, "tokens": list(s.tokens)}) + "\n" for s in many(BLOCK + 700)]
+    cuts = {"forth": [lines[:900], lines[900:]], "back": [lines[2000:], lines[500:2000], lines[:500]]}
+    for name, parts in cuts.items():
+        (tmp_path / name).mkdir()
+        for number, part in enumerate(parts):
+            (tmp_path / name / f"{number}.jsonl").write_text("".join(part))
+        command = ["score", str(tmp_path / name), "--model", str(model), "--top", "300", "--out", str(tmp_path / f"{name}.jsonl")]
+        assert run([*command, "--device", "cpu"]) == 0
+
+    assert (tmp_path / "forth.jsonl").read_bytes() == (tmp_path / "back.jsonl").read_bytes()
 
 
 def test_a_job_that_was_killed_goes_on_and_does_no_unit_twice(pool: PoolOnDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

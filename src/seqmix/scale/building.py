@@ -1,7 +1,8 @@
 """Build a pool out of a stream of sentences, in memory that does not grow with it.
 
-What is read goes to the disk as it comes, and its keys beside; then repeats are found bucket by bucket; then what is no repeat is
-copied into the pool's shards. A build that fails or is killed is started over: what it left is swept away, and pool.json comes last.
+What is read is dealt out to 256 files by its digest as it comes; then each file is sorted, rid of repeats and copied into the shards. So
+a pool stands in the order of its digests, whatever order it was read in, and its blocks and their scores with it. A build that fails
+or is killed is started over: what it left is swept away, and pool.json comes last.
 """
 
 from __future__ import annotations
@@ -11,27 +12,29 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError
 from seqmix.loop.run import locked
-from seqmix.scale.dedupe import Buckets, Marks, key_of
+from seqmix.scale.dedupe import Buckets, key_of
 from seqmix.scale.pool import PoolOnDisk, Shard, describe, is_pool, worth_asking
-from seqmix.scale.shards import BLOCK, Batch, ShardWriter, arrow, batch_of, batches_in, sentences_of, whole_blocks
+from seqmix.scale.shards import BLOCK, Batch, ShardWriter, arrow, as_data_error, batch_of, sound, whole_blocks
 
 SHARD = 100_000  # sentences
 IDS = ("given", "content")
+_HELD, _BYTES = 32, 1 << 26  # blocks, or bytes of them, in memory before they go to their files
 Progress = Callable[[str, int], None]  # what is being done, and to how many sentences it was done
 
 
 def build_pool(
     sentences: Iterable[Sentence], out: Path, shard_size: int = SHARD, ids: str = "given", progress: Progress = lambda what, n: None
 ) -> PoolOnDisk:
-    """Every sentence once, the first of its kind; empty ones and -DOCSTART- left out, labels left behind.
+    """Every sentence once, by the lowest of its ids; empty ones and -DOCSTART- left out, labels left behind.
 
     Sentences keep their ids, which must then differ, or (`ids="content"`) are called by the digest of their tokens.
     """
@@ -53,26 +56,15 @@ def build_pool(
 
 def _built(sentences: Iterable[Sentence], out: Path, shard_size: int, ids: str, progress: Progress) -> PoolOnDisk:
     """The shards, all of them, and what pool.json is to say."""
-    work = out / "building"
+    work, counts = out / "building", Counter[str]()
     (work / "read").mkdir(parents=True)
-    keys, names, counts = Buckets(work / "keys"), Buckets(work / "names"), Counter[str]()
-    with ShardWriter(work / "read", shard_size) as writer:
-        for block in _read(sentences, ids, counts):
-            for key in block.column("digest").to_pylist():
-                keys.add(key)
-            for id in block.column("id").to_pylist() if ids == "given" else ():
-                names.add(key_of([id]))
-            writer.write(block)
-            progress("reading", len(keys))
-    if not len(keys):
+    if not _deal(_read(sentences, ids, counts), work / "read", progress):
         left_out = ", ".join(f"{n} {why}" for why, n in counts.items() if n)
         raise DataError("expected sentences for a pool, but there are none" + (f" ({left_out} left out)" if left_out else ""))
-    repeated = Marks(len(keys))
-    for places, _ in keys.repeats():
-        repeated.mark(places)
-    _check_names(names, repeated, work / "read")
-    counts["repeated"] = repeated.count
-    pool = _copied(work / "read", out, shard_size, repeated, counts, progress)
+    names = Buckets(work / "names")
+    pool = _copied(_in_order(work / "read", counts), out, shard_size, names, counts, progress)
+    if ids == "given":
+        _check_names(names, pool)
     shutil.rmtree(work)
     return pool
 
@@ -110,45 +102,100 @@ def _key(sentence: Sentence) -> bytes:
         raise DataError(f"sentence {sentence.id!r}: expected whole characters, found half of a surrogate pair", text=text) from error
 
 
-def _check_names(names: Buckets, repeated: Marks, folder: Path) -> None:
+def _deal(blocks: Iterable[Batch], folder: Path, progress: Progress) -> int:
+    """Sentences to 256 files by the first byte of their digest; how many there were."""
+    pa, seen = arrow(), 0
+    for stretch in _stretches(blocks):
+        bucket = _keys(stretch)[0] >> np.uint64(56)
+        order = np.argsort(bucket, kind="stable")
+        dealt, edges = stretch.take(pa.array(order)), np.searchsorted(bucket[order], np.arange(257)).tolist()
+        for number, (first, last) in enumerate(pairwise(edges)):
+            if first < last:
+                with (folder / f"{number:02x}").open("ab") as file, pa.ipc.new_stream(file, stretch.schema) as writer:
+                    writer.write_batch(dealt.slice(first, last - first))
+        seen += stretch.num_rows
+        progress("reading", seen)
+    return seen
+
+
+def _dealt(path: Path) -> Iterator[Batch]:
+    """What went to one of the files: a stream for each time that something did."""
+    pa = arrow()
+    with as_data_error(path), pa.OSFile(str(path)) as file:
+        while file.tell() < file.size():
+            for batch in pa.ipc.open_stream(file):
+                yield sound(batch)
+
+
+def _stretches(blocks: Iterable[Batch]) -> Iterator[Batch]:
+    """Blocks put together, so that what goes to one file at a time is worth a write."""
+    held: list[Batch] = []
+    for block in blocks:
+        held.append(block)
+        if len(held) == _HELD or sum(part.nbytes for part in held) >= _BYTES:
+            yield arrow().concat_batches(held)
+            held = []
+    if held:
+        yield arrow().concat_batches(held)
+
+
+def _in_order(folder: Path, counts: Counter[str]) -> Iterator[Batch]:
+    """Every sentence once, file after file in the order of digests; a file is removed when it is used up."""
+    pa = arrow()
+    for file in sorted(folder.iterdir()):
+        whole = pa.concat_batches(list(_dealt(file)))
+        kept = _each_once(whole)
+        counts["repeated"] += whole.num_rows - len(kept)
+        yield whole.take(pa.array(kept))
+        file.unlink()
+
+
+def _each_once(batch: Batch) -> NDArray[np.int64]:
+    """The rows in the order of their digests, one of each: that with the lowest id, whichever came first."""
+    high, low = _keys(batch)
+    order = np.lexsort((low, high))
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (high[order][1:] != high[order][:-1]) | (low[order][1:] != low[order][:-1])
+    starts = np.flatnonzero(new)
+    kept, ids = order[starts], batch.column("id")
+    sizes = np.diff(np.append(starts, len(order)))
+    for at in np.flatnonzero(sizes > 1).tolist():
+        kept[at] = min(order[starts[at] : starts[at] + sizes[at]].tolist(), key=lambda row: ids[row].as_py())
+    return kept
+
+
+def _keys(batch: Batch) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The digests as two numbers each, that order as their bytes do."""
+    column = batch.column("digest")
+    pairs = np.frombuffer(column.buffers()[1], dtype=">u8").reshape(-1, 2)[column.offset : column.offset + len(column)].astype(np.uint64)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _copied(source: Iterator[Batch], out: Path, size: int, names: Buckets, counts: Counter[str], progress: Progress) -> PoolOnDisk:
+    """The shards, in whole blocks; ids are noted down on the way."""
+    sentences = tokens = longest = 0
+    digest = blake2b(digest_size=16)
+    with ShardWriter(out, size) as writer:
+        for block in whole_blocks(source):
+            writer.write(block)
+            ids = block.column("id").to_pylist()
+            for id in ids:
+                names.add(key_of([id]))
+            digest.update("\n".join(ids).encode())
+            digest.update(b"".join(block.column("digest").to_pylist()))
+            lengths = block.column("tokens").value_lengths().to_numpy()
+            sentences, tokens, longest = sentences + len(ids), tokens + int(lengths.sum()), max(longest, int(lengths.max()))
+            progress("writing", sentences)
+    shards = tuple(Shard(name, rows, (out / name).stat().st_size) for name, rows in writer.written)
+    left_out = {why: n for why, n in sorted(counts.items()) if n}
+    return PoolOnDisk(out, sentences, tokens, longest, digest.hexdigest(), shards, left_out)
+
+
+def _check_names(names: Buckets, pool: PoolOnDisk) -> None:
     """Two sentences that differ must not share an id, or an answer to one would be taken for the other's."""
-    for places, before in names.repeats(gone=repeated):
-        second, first = min(zip(places.tolist(), before.tolist(), strict=True))
-        one, other = (next(islice(_stored(folder), at, None)) for at in (first, second))
+    for places, before in names.repeats():
+        one, other = sorted((next(islice(pool, at, None)) for at in (int(before[0]), int(places[0]))), key=lambda sentence: sentence.tokens)
         raise DataError(
             f"two sentences have the id {one.id!r}; rename a file, or call sentences by their content: seqmix pool build --ids content",
             text=f"{' '.join(one.tokens)} / {' '.join(other.tokens)}",
         )
-
-
-def _stored(folder: Path) -> Iterator[Sentence]:
-    for file in sorted(folder.iterdir()):
-        for batch in batches_in(file):
-            yield from sentences_of(batch)
-
-
-def _copied(source: Path, out: Path, size: int, repeated: Marks, counts: Counter[str], progress: Progress) -> PoolOnDisk:
-    """Everything but the repeats, in whole blocks; what was read is removed as it is used up."""
-    tokens = longest = 0
-    digest = blake2b(digest_size=16)
-    with ShardWriter(out, size) as writer:
-        for block in whole_blocks(_without(source, repeated, progress)):
-            writer.write(block)
-            digest.update("\n".join(block.column("id").to_pylist()).encode())
-            digest.update(b"".join(block.column("digest").to_pylist()))
-            lengths = block.column("tokens").value_lengths().to_numpy()
-            tokens, longest = tokens + int(lengths.sum()), max(longest, int(lengths.max()))
-    shards = tuple(Shard(name, rows, (out / name).stat().st_size) for name, rows in writer.written)
-    left_out = {why: n for why, n in sorted(counts.items()) if n}
-    return PoolOnDisk(out, sum(shard.sentences for shard in shards), tokens, longest, digest.hexdigest(), shards, left_out)
-
-
-def _without(source: Path, repeated: Marks, progress: Progress) -> Iterator[Batch]:
-    pa, place = arrow(), 0
-    for file in sorted(source.iterdir()):
-        for batch in batches_in(file):
-            gone = repeated.at(np.arange(place, place + batch.num_rows))
-            place += batch.num_rows
-            yield batch.filter(pa.array(~gone)) if gone.any() else batch
-            progress("writing", place)
-        file.unlink()

@@ -1,7 +1,7 @@
 """Find repeats among any number of keys in bounded memory: keys go to 256 files by their first byte, and each file is sorted by itself.
 
 A key is 16 bytes (128 bits of BLAKE2): among a billion sentences, two different ones share a key with a chance of 10⁻²¹. A record is 24
-bytes on disk, so the part of a billion that is in memory at one time is 94 MB; what stays in memory is one bit a sentence.
+bytes on disk, so the part of a billion that is in memory at one time is 94 MB.
 """
 
 from __future__ import annotations
@@ -44,13 +44,11 @@ class Buckets:
     def __len__(self) -> int:
         return self._met
 
-    def repeats(self, gone: Marks | None = None) -> Iterator[tuple[Places, Places]]:
-        """Places whose key was met before, and beside each the place before; `gone` places count as never met."""
+    def repeats(self) -> Iterator[tuple[Places, Places]]:
+        """Places whose key was met before, and beside each the place before."""
         self._store()
         for file in sorted(self.folder.iterdir()):
             records = np.fromfile(file, dtype=_RECORD)
-            if gone is not None:
-                records = records[~gone.at(records["at"])]
             records = records[np.lexsort((records["at"], records["low"], records["high"]))]
             again = (records["high"][1:] == records["high"][:-1]) & (records["low"][1:] == records["low"][:-1])
             if again.any():
@@ -71,20 +69,3 @@ class Buckets:
             if len(part):
                 with (self.folder / f"{number:02x}").open("ab") as file:
                     file.write(part.tobytes())
-
-
-class Marks:
-    """One bit a place."""
-
-    def __init__(self, size: int) -> None:
-        self._bits = np.zeros((size + 7) // 8, dtype=np.uint8)
-        self.count = 0
-
-    def mark(self, places: Places) -> None:
-        """Mark places that are not marked yet."""
-        np.bitwise_or.at(self._bits, places >> 3, np.left_shift(1, places & 7).astype(np.uint8))
-        self.count += len(places)
-
-    def at(self, places: Places) -> NDArray[np.bool_]:
-        """Which of the places are marked."""
-        return np.asarray((self._bits[places >> 3] >> (places & 7).astype(np.uint8)) & 1, dtype=bool)

@@ -111,7 +111,7 @@ def batches_in(path: Path) -> Iterator[Batch]:
     with as_data_error(path), pa.OSFile(str(path)) as source:
         reader = pa.ipc.open_file(source)
         for number in range(reader.num_record_batches):
-            yield _sound(reader.get_batch(number))
+            yield sound(reader.get_batch(number))
 
 
 def shard_units(path: Path, rows: int) -> Iterator[Unit]:
@@ -124,10 +124,10 @@ def shard_block(unit: Unit) -> list[Sentence]:
     """The sentences of one block, read where they lie."""
     pa, path = arrow(), Path(unit.path)
     with as_data_error(path), pa.memory_map(str(path)) as source:
-        return sentences_of(_sound(pa.ipc.open_file(source).get_batch(unit.group)))
+        return sentences_of(sound(pa.ipc.open_file(source).get_batch(unit.group)))
 
 
-def _sound(batch: Batch) -> Batch:
+def sound(batch: Batch) -> Batch:
     """subtle: of a damaged file pyarrow takes offsets as they are, and the process dies where they point."""
     batch.validate(full=True)
     return batch
