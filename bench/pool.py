@@ -1,12 +1,12 @@
 """Pools on disk: time, memory and bytes of building one and of finding its best, from ten thousand to ten million sentences.
 
-python bench/pool.py [--sizes 10000 100000 1000000 10000000] [--limit 100000] [--model FOLDER] [--folder /tmp]
+python bench/pool.py [--sizes 10000 100000 1000000 10000000] [--limit 100000] [--folder /tmp]
 
 Sentences are CoNLL-03's with two tokens changed, a tenth of them repeats, made up as they are read. The limit of building is making them up
 and nothing else. Up to --limit sentences are scored with the starter; the rest would take hours, so all sizes are also scored by a stand-in
-that costs next to nothing, which leaves what hangs on the size: reading, the policy, the merge, the journal. Each figure is of a process of
-its own with one thread. Times are of the CPU, since others may use the machine as well; memory is the most that was resident (VmHWM),
-pages of mapped files included, against 4 GiB.
+that costs next to nothing, which leaves what hangs on the size: reading, the policy, the merge, the journal; and with a real tagger of one
+narrow layer, which adds cutting words, batches and caches. Each figure is of a process of its own with one thread. Times are of the CPU,
+since others may use the machine as well; memory is the most that was resident (VmHWM), pages of mapped files included, against 4 GiB.
 """
 
 from __future__ import annotations
@@ -62,6 +62,21 @@ def train(out: Path) -> None:
     Tagger(settings=Settings(steps=30), device="cpu").fit(load(None).train[:200], np.random.default_rng(0)).save(out)
 
 
+def train_tiny(out: Path) -> None:
+    """A tagger of one narrow layer that cuts words as the starter does: all that a real one does, and hardly any arithmetic."""
+    from transformers import BertConfig, BertModel
+
+    from seqmix.starter.loader import starter_tokenizer
+    from seqmix.tagger import Settings, Tagger
+
+    tokenizer = starter_tokenizer()
+    shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64, "max_position_embeddings": 256}
+    with tempfile.TemporaryDirectory() as encoder:
+        BertModel(BertConfig(vocab_size=len(tokenizer), **shape), add_pooling_layer=False).save_pretrained(encoder)
+        tokenizer.save_pretrained(encoder)
+        Tagger(encoder, settings=Settings(steps=30), device="cpu").fit(load(None).train[:200], np.random.default_rng(0)).save(out)
+
+
 def step(what: str, pool: Path, n: int, model: Path) -> dict[str, float]:
     """One measurement, in this process."""
     sentences = [Sentence(s.id, s.tokens) for s in load(None).train] if what in ("make up", "build") else []
@@ -72,7 +87,7 @@ def step(what: str, pool: Path, n: int, model: Path) -> dict[str, float]:
         made = build_pool(varied(sentences, n, REPEATS), pool)
         found = {"kept": made.sentences, "bytes": made.bytes / made.sentences, "tokens": made.tokens / made.sentences}
     else:
-        load_taggers = from_folders([model], "cpu") if what == "starter" else stand_in
+        load_taggers = stand_in if what == "merge" else from_folders([model], "cpu")
         with tempfile.TemporaryDirectory() as side:
             score_units(list(open_pool(pool).units()), Scorer(Uncertainty(), load_taggers, TOP), Path(side))
             found = {"journal": float((Path(side) / "units.jsonl").stat().st_size)}
@@ -101,6 +116,10 @@ def measure(n: int, pool: Path, model: Path, limit: int) -> list[object]:
     row = [f"{n:,}", f"{built['kept']:,}", f"{built['seconds']:.0f} s", f"{n / (built['seconds'] - made_up['seconds']):,.0f}/s"]
     row += [f"{built['MiB']:.0f} MiB", f"{built['bytes']:.0f} B", f"{merged['seconds']:.0f} s", f"{merged['MiB']:.0f} MiB"]
     row += [f"{merged['journal'] / 2**20:.1f} MiB"]
+    tiny = apart("tiny", pool, n, model.with_name("tiny"))
+    record("pool", f"score with one narrow layer, {n:,}", built["kept"] / tiny["seconds"], "1/CPU s", note="one core, loading included")
+    record("pool", f"score with one narrow layer, resident, {n:,}", tiny["MiB"], "MiB", limit=RESIDENT)
+    row += [f"{built['kept'] / tiny['seconds']:,.0f}/s", f"{tiny['MiB']:.0f} MiB"]
     if n > limit:
         return [*row, "–", "–"]
     scored = apart("starter", pool, n, model)
@@ -113,8 +132,9 @@ def main(args: argparse.Namespace) -> None:
     rows = []
     for n in args.sizes:
         with tempfile.TemporaryDirectory(dir=args.folder) as folder:
-            model = args.model or Path(folder) / "model"
-            if args.model is None and n <= args.limit:
+            model = Path(folder) / "model"
+            train_tiny(model.with_name("tiny"))
+            if n <= args.limit:
                 train(model)
             rows.append(measure(n, Path(folder) / "pool", model, args.limit))
     head = [
@@ -127,6 +147,8 @@ def main(args: argparse.Namespace) -> None:
         "merge",
         "resident",
         "journal",
+        "one layer",
+        "resident",
         "starter",
         "resident",
     ]
@@ -138,7 +160,7 @@ if __name__ == "__main__":
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 10_000_000])
     parser.add_argument("--limit", type=int, default=100_000, help="score no larger pool with the starter")
     parser.add_argument("--folder", default=None, help="where pools are put while they are measured")
-    parser.add_argument("--model", type=Path, default=None, help="a tagger to score with, in place of the starter trained a little")
+    parser.add_argument("--model", type=Path, default=None, help=argparse.SUPPRESS)
     parser.add_argument("--step", default=None, help=argparse.SUPPRESS)
     parser.add_argument("--pool", type=Path, default=None, help=argparse.SUPPRESS)
     chosen = parser.parse_args()

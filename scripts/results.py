@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from results_numbers import Measured, compare, f1_at, measure_all
-from results_sections import NAMES, Claim, Page, Section, against, best_recipe, by_policy, longer_training, main_curves, settings
+from results_sections import NAMES, Claim, Page, Section, against, best_recipe, by_policy, longer_training, main_curves, noted, settings
 from results_tried import tried
 from results_words import f1_row, f1_table, heads, paper_row, signed, spread, table, told
 
@@ -90,7 +90,13 @@ def generated(page: Page) -> str:
         m = page.measured[name]
         bodies.append(f"## {m.experiment.title}")
         if m.begun:
-            bodies += ["Begun; nothing is concluded from so few seeds.", f1_table(m.arms, m.sizes, {}), *remarks(m), f"`{command(m)}`"]
+            bodies += [
+                "Begun; nothing is concluded from so few seeds.",
+                f1_table(m.arms, m.sizes, {}),
+                *noted(m),
+                *remarks(m),
+                f"`{command(m)}`",
+            ]
         elif m.made:
             section = KINDS.get(name, settings)(m, page)
             sections.append(section)
@@ -126,7 +132,7 @@ def in_short(sections: Sequence[Section], missing: Sequence[str], short: Sequenc
     rest = [claim for claim in claims.values() if not claim.difference.shown]
     others = sorted(claim.difference.mean for claim in rest if not claim.named)
     few = sum(not claim.difference.could_show for claim in rest)
-    count = [f"{len(others)} comparisons by policy and setting: {signed(others[0])} to {signed(others[-1])}"] if others else []
+    count = [f"{len(others)} comparisons by variant, policy and setting: {signed(others[0])} to {signed(others[-1])}"] if others else []
     count += [f"{few} of all these have too few seeds to show any"] if few else []
     helps = _grouped([claim for claim in shown if claim.difference.mean > 0])
     topics = {
@@ -137,7 +143,7 @@ def in_short(sections: Sequence[Section], missing: Sequence[str], short: Sequenc
         "How much is extra training": [line for section in sections for line in section.extra],
         "What helps instead": [line for section in sections for line in section.instead],
         "Fewer seeds than asked for": [", ".join(short)] if short else [],
-        "Not measured yet": [", ".join(f"`{name}`" for name in missing)] if missing else [],
+        "Not measured yet, or only begun": [", ".join(f"`{name}`" for name in missing)] if missing else [],
     }
     return "\n".join(_item(topic, lines) for topic, lines in topics.items() if lines)
 

@@ -204,7 +204,7 @@ def test_what_was_not_measured_is_said(repository: Repository) -> None:
     command = "seqmix sweep experiments/brand-new.toml --data DATA --out sweeps/brand-new --workers 16"
 
     assert f"## Something new\n\nnot measured yet: `{command}`" in text
-    assert "**Not measured yet:** `brand-new`." in text
+    assert "**Not measured yet, or only begun:** `brand-new`." in text
     assert "Seeds are missing: `sub` 9 of 10. Not measured yet: `label`." in text
 
 
@@ -239,7 +239,7 @@ def test_nothing_is_concluded_from_two_seeds(tmp_path: Path) -> None:
 
     text = repository.write()
 
-    assert "nothing is concluded" in text and "Not measured yet:** `conll03-main`" in text
+    assert "nothing is concluded" in text and "Not measured yet, or only begun:** `conll03-main`" in text
     assert row(text, "`sub`", "| arm |")[1] == "2" and "Wilcoxon p = " not in text
 
 

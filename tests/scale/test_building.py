@@ -50,6 +50,7 @@ def test_a_pool_holds_every_sentence_once_in_the_order_of_its_digest(texts: list
 def test_repeats_are_found_anywhere_and_blocks_do_not_hang_on_the_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dedupe, "_HELD", 700)  # what goes to files goes there several times
     monkeypatch.setattr(building, "_HELD", 1)
+    monkeypatch.setattr(building, "_FILE", 3000)  # files are dealt out again
     sentences = [*many(5000), *(Sentence(f"again{s.id}", s.tokens) for s in many(2500)), *many(1000, seed=1)]
     sentences = [Sentence(f"{i}", s.tokens) for i, s in enumerate(sentences)]
 
@@ -72,6 +73,22 @@ def test_the_order_in_which_sentences_are_read_leaves_no_trace(tmp_path: Path) -
     assert [file.read_bytes() for file in sorted(one.folder.glob("*.arrow"))] == [
         file.read_bytes() for file in sorted(other.folder.glob("*.arrow"))
     ]
+
+
+def test_any_number_of_copies_takes_no_more_room_than_a_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(read: Path, counts: object) -> object:
+        sizes.append(sum(file.stat().st_size for file in read.iterdir()))
+        return in_order(read, counts)
+
+    sizes: list[int] = []
+    in_order = building._in_order
+    monkeypatch.setattr(building, "_in_order", measured)
+    copies = [Sentence(f"s{i}", ("one",) * 100) for i in range(5 * BLOCK)]
+
+    pool = build_pool(copies, tmp_path / "pool")
+
+    assert [s.id for s in pool] == ["s0"] and pool.left_out == {"repeated": 5 * BLOCK - 1}
+    assert sizes[0] < 5000
 
 
 def test_what_is_damaged_while_a_pool_is_built_is_one_line_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,6 +235,8 @@ def test_parquet_is_read_where_it_lies_in_blocks_from_the_start_of_each_row_grou
     assert [len(block) for block in cut] == [BLOCK - 2, BLOCK, 3, BLOCK, 2, 1]
     assert cut[0][0] == ("a:1", found[0].tokens) and cut[0][1] == ("a:4", found[3].tokens)
     assert cut[4][-1] == (f"a:{len(found)}", found[-1].tokens) and cut[-1] == [("7", ("Lena", "left", "Oslo", "."))]
+    built = build_pool(read_source(str(tmp_path / "shards"), None, formats.Options()), tmp_path / "pool")
+    assert built.left_out == {"-DOCSTART-": 1, "empty": 2} and built.sentences == len(found) - 1
 
 
 def test_a_long_row_group_is_several_units_with_the_blocks_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

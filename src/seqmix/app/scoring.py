@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import file_digest
 from pathlib import Path
 from typing import Annotated
@@ -153,9 +153,17 @@ def _copied(source: str, folder: Path, format: str | None, options: Options) -> 
 
 
 def _built(texts: Sequence[str], out: Path, size: int, ids: str, format: str | None, options: Options) -> PoolOnDisk:
-    with _meter("building") as update:
-        sentences = (sentence for text in texts for sentence in read_source(text, format, options))
-        made = build_pool(sentences, out, size, ids, lambda what, n: update(n))
+    sentences = (sentence for text in texts for sentence in read_source(text, format, options))
+    with ExitStack() as stack:
+        meters: dict[str, Callable[[int], None]] = {}
+
+        def progress(what: str, n: int) -> None:
+            if what not in meters:
+                stack.pop_all().close()  # a terminal shows one at a time
+                meters[what] = stack.enter_context(_meter(what))
+            meters[what](n)
+
+        made = build_pool(sentences, out, size, ids, progress)
     for what, n in sorted(options.counts.items()):
         say(f"{n} {what}")
     return made

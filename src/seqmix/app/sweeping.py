@@ -72,7 +72,7 @@ def sweep(
         data, models = (place and place.absolute() for place in (data, models))  # workers on other nodes start elsewhere
         work = partial(run_job, Here(out.absolute(), data, models, device, workers))
         try:
-            with _ended_like_ctrl_c(), unless_set(_shared_gpu(asked)):
+            with _ended_like_ctrl_c(), unless_set(_shared_gpu(asked) if engine == "local" else {}):
                 left = work_through(todo, work, workers, board.hear, lambda: limit_minutes is None or _minutes(start) < limit_minutes)
         except KeyboardInterrupt:
             say(f"broken off with {board.before + board.done} of {len(everything)} runs finished; the same command goes on")

@@ -11,6 +11,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from hashlib import blake2b
 from itertools import islice, pairwise
 from pathlib import Path
@@ -23,11 +24,12 @@ from seqmix.errors import ConfigError, DataError
 from seqmix.loop.run import locked
 from seqmix.scale.dedupe import Buckets, key_of
 from seqmix.scale.pool import PoolOnDisk, Shard, describe, is_pool, worth_asking
-from seqmix.scale.shards import BLOCK, Batch, ShardWriter, arrow, as_data_error, batch_of, sound, whole_blocks
+from seqmix.scale.shards import BLOCK, Batch, ShardWriter, arrow, as_data_error, batch_of, joined, sound, whole_blocks
 
 SHARD = 100_000  # sentences
 IDS = ("given", "content")
-_HELD, _BYTES = 32, 1 << 26  # blocks, or bytes of them, in memory before they go to their files
+_HELD, _BYTES = 1 << 16, 1 << 26  # sentences, or bytes of them, in memory before they go to their files
+_FILE = 1 << 28  # bytes of a file that is sorted in memory
 Progress = Callable[[str, int], None]  # what is being done, and to how many sentences it was done
 
 
@@ -58,15 +60,28 @@ def _built(sentences: Iterable[Sentence], out: Path, shard_size: int, ids: str, 
     """The shards, all of them, and what pool.json is to say."""
     work, counts = out / "building", Counter[str]()
     (work / "read").mkdir(parents=True)
-    if not _deal(_read(sentences, ids, counts), work / "read", progress):
+    _deal(_told(_read(sentences, ids, counts), partial(progress, "reading")), work / "read", counts)
+    if not any((work / "read").iterdir()):
         left_out = ", ".join(f"{n} {why}" for why, n in counts.items() if n)
         raise DataError("expected sentences for a pool, but there are none" + (f" ({left_out} left out)" if left_out else ""))
-    names = Buckets(work / "names")
-    pool = _copied(_in_order(work / "read", counts), out, shard_size, names, counts, progress)
-    if ids == "given":
+    blocks = _told(whole_blocks(_in_order(work / "read", counts)), partial(progress, "writing"))
+    if ids == "content":
+        pool = _copied(blocks, out, shard_size, counts)
+    else:
+        names = Buckets(work / "names")
+        pool = _copied(_named(blocks, names), out, shard_size, counts)
         _check_names(names, pool)
     shutil.rmtree(work)
     return pool
+
+
+def _told(blocks: Iterable[Batch], tell: Callable[[int], None]) -> Iterator[Batch]:
+    """The same blocks; how many sentences have gone by is told."""
+    seen = 0
+    for block in blocks:
+        yield block
+        seen += block.num_rows
+        tell(seen)
 
 
 def _sweep(out: Path) -> None:
@@ -102,20 +117,19 @@ def _key(sentence: Sentence) -> bytes:
         raise DataError(f"sentence {sentence.id!r}: expected whole characters, found half of a surrogate pair", text=text) from error
 
 
-def _deal(blocks: Iterable[Batch], folder: Path, progress: Progress) -> int:
-    """Sentences to 256 files by the first byte of their digest; how many there were."""
-    pa, seen = arrow(), 0
+def _deal(blocks: Iterable[Batch], folder: Path, counts: Counter[str], byte: int = 0) -> None:
+    """Sentences to 256 files by this byte of their digest; repeats that come close together are left out already."""
+    pa = arrow()
     for stretch in _stretches(blocks):
-        bucket = _keys(stretch)[0] >> np.uint64(56)
+        kept = _each_once(stretch)
+        counts["repeated"] += stretch.num_rows - len(kept)
+        bucket = (_keys(stretch)[0][kept] >> np.uint64(56 - 8 * byte)) & np.uint64(255)
         order = np.argsort(bucket, kind="stable")
-        dealt, edges = stretch.take(pa.array(order)), np.searchsorted(bucket[order], np.arange(257)).tolist()
+        dealt, edges = stretch.take(pa.array(kept[order])), np.searchsorted(bucket[order], np.arange(257)).tolist()
         for number, (first, last) in enumerate(pairwise(edges)):
             if first < last:
                 with (folder / f"{number:02x}").open("ab") as file, pa.ipc.new_stream(file, stretch.schema) as writer:
                     writer.write_batch(dealt.slice(first, last - first))
-        seen += stretch.num_rows
-        progress("reading", seen)
-    return seen
 
 
 def _dealt(path: Path) -> Iterator[Batch]:
@@ -132,22 +146,29 @@ def _stretches(blocks: Iterable[Batch]) -> Iterator[Batch]:
     held: list[Batch] = []
     for block in blocks:
         held.append(block)
-        if len(held) == _HELD or sum(part.nbytes for part in held) >= _BYTES:
-            yield arrow().concat_batches(held)
+        if sum(part.num_rows for part in held) >= _HELD or sum(part.nbytes for part in held) >= _BYTES:
+            yield joined(held)
             held = []
     if held:
-        yield arrow().concat_batches(held)
+        yield joined(held)
 
 
-def _in_order(folder: Path, counts: Counter[str]) -> Iterator[Batch]:
-    """Every sentence once, file after file in the order of digests; a file is removed when it is used up."""
-    pa = arrow()
+def _in_order(folder: Path, counts: Counter[str], byte: int = 0) -> Iterator[Batch]:
+    """Every sentence once, in the order of digests. A large file is dealt out again; each goes when it is used up."""
     for file in sorted(folder.iterdir()):
-        whole = pa.concat_batches(list(_dealt(file)))
-        kept = _each_once(whole)
-        counts["repeated"] += whole.num_rows - len(kept)
-        yield whole.take(pa.array(kept))
-        file.unlink()
+        if file.stat().st_size > _FILE and byte < 7:
+            part = file.with_suffix(".part")
+            part.mkdir()
+            _deal(_dealt(file), part, counts, byte + 1)
+            file.unlink()
+            yield from _in_order(part, counts, byte + 1)
+            part.rmdir()
+        else:
+            whole = joined(list(_dealt(file)))
+            kept = _each_once(whole)
+            counts["repeated"] += whole.num_rows - len(kept)
+            yield whole.take(arrow().array(kept))
+            file.unlink()
 
 
 def _each_once(batch: Batch) -> NDArray[np.int64]:
@@ -171,24 +192,28 @@ def _keys(batch: Batch) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     return pairs[:, 0], pairs[:, 1]
 
 
-def _copied(source: Iterator[Batch], out: Path, size: int, names: Buckets, counts: Counter[str], progress: Progress) -> PoolOnDisk:
-    """The shards, in whole blocks; ids are noted down on the way."""
+def _copied(blocks: Iterable[Batch], out: Path, size: int, counts: Counter[str]) -> PoolOnDisk:
+    """The shards, in whole blocks."""
     sentences = tokens = longest = 0
     digest = blake2b(digest_size=16)
     with ShardWriter(out, size) as writer:
-        for block in whole_blocks(source):
+        for block in blocks:
             writer.write(block)
-            ids = block.column("id").to_pylist()
-            for id in ids:
-                names.add(key_of([id]))
-            digest.update("\n".join(ids).encode())
+            digest.update("\n".join(block.column("id").to_pylist()).encode())
             digest.update(b"".join(block.column("digest").to_pylist()))
             lengths = block.column("tokens").value_lengths().to_numpy()
-            sentences, tokens, longest = sentences + len(ids), tokens + int(lengths.sum()), max(longest, int(lengths.max()))
-            progress("writing", sentences)
+            sentences, tokens, longest = sentences + block.num_rows, tokens + int(lengths.sum()), max(longest, int(lengths.max()))
     shards = tuple(Shard(name, rows, (out / name).stat().st_size) for name, rows in writer.written)
     left_out = {why: n for why, n in sorted(counts.items()) if n}
     return PoolOnDisk(out, sentences, tokens, longest, digest.hexdigest(), shards, left_out)
+
+
+def _named(blocks: Iterable[Batch], names: Buckets) -> Iterator[Batch]:
+    """The same blocks; their ids are noted down."""
+    for block in blocks:
+        yield block
+        for id in block.column("id").to_pylist():
+            names.add(key_of([id]))
 
 
 def _check_names(names: Buckets, pool: PoolOnDisk) -> None:

@@ -93,16 +93,23 @@ def sentences_of(batch: Batch) -> list[Sentence]:
 
 def whole_blocks(batches: Iterable[Batch]) -> Iterator[Batch]:
     """The same rows in blocks, however many came at a time."""
-    pa = arrow()
     held: list[Batch] = []
+    lack = BLOCK
     for batch in batches:
-        held.append(batch)
-        while sum(part.num_rows for part in held) >= BLOCK:
-            whole = pa.concat_batches(held)
-            yield whole.slice(0, BLOCK)
-            held = [whole.slice(BLOCK)]
-    if sum(part.num_rows for part in held):
-        yield pa.concat_batches(held)
+        start = 0
+        while batch.num_rows - start >= lack:
+            yield joined([*held, batch.slice(start, lack)])
+            held, start, lack = [], start + lack, BLOCK
+        if start < batch.num_rows:
+            held.append(batch.slice(start))
+            lack -= batch.num_rows - start
+    if held:
+        yield joined(held)
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Several batches as one."""
+    return batches[0] if len(batches) == 1 else arrow().concat_batches(batches)
 
 
 def batches_in(path: Path) -> Iterator[Batch]:

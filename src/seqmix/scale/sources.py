@@ -24,7 +24,7 @@ def read_source(name: str, format: str | None, options: formats.Options) -> Iter
         yield from open_pool(path)
     elif path.suffix == SUFFIX and format is None:
         for unit in parquet_units(path):
-            for block in blocks(unit):
+            for block in parquet_blocks(unit):
                 yield from block
     elif format is None and path.is_dir() and not any(one.folder and one.folder(path) for one in formats.FORMATS.values()):
         for file in _files(path):

@@ -15,7 +15,7 @@ from seqmix.tagger.crf import Chain, log_partition, log_partition_by_halves, tar
 from seqmix.tagger.pieces import Batch
 
 HEADS = ("linear", "crf")
-_PLACES = 2**18  # that are read at once when predicting: four times what a batch of sentences has on a GPU
+_PLACES = 2**17  # that are read at once when predicting: twice what a batch of sentences has on a GPU
 _FEW = 32  # tags, up to which a CRF's sum is taken by halves on a GPU: the arithmetic grows with their third power
 _PACKS = {"bert": 0, "distilbert": 0, "electra": 0, "roberta": 1, "xlm-roberta": 1, "camembert": 1}  # 1: positions start behind pad
 

@@ -161,7 +161,8 @@ def spread(sentences: Sequence[Sequence[Window]], device: torch.device, first_po
     place = torch.arange(width, device=device)
     there = place < size[:, None]
     ids = torch.zeros(there.shape, dtype=torch.long, device=device).masked_scatter_(there, flat)
-    return Batch(ids, (place + first_position).expand_as(ids), there.long(), words, tuple(lengths.tolist())), ends
+    positions = (place + first_position).repeat(len(ids), 1)  # not a view: torch does not pin those
+    return Batch(ids, positions, there.long(), words, tuple(lengths.tolist())), ends
 
 
 def _words(sentences: Sequence[Sequence[Window]], windows: Sequence[Window], first: Ints) -> tuple[Ints, Ints]:
