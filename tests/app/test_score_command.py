@@ -237,3 +237,19 @@ def test_an_output_that_cannot_be_is_refused_before_any_work(model: Path, tmp_pa
         assert score(tmp_path / "texts", model, out) == 2
         assert message in (told := capsys.readouterr().err) and "scoring" not in told
     assert [file.name for file in (tmp_path / "texts").iterdir()] == ["a.jsonl"]
+
+
+def test_building_tells_how_far_reading_and_writing_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seqmix.app.scoring._EVERY", 0)
+    lines = [json.dumps({"id": str(i), "tokens": ["sentence", str(i)]}) + "\n" for i in range(5000)]
+    (tmp_path / "lines.jsonl").write_text("".join(lines))
+
+    assert run(["pool", "build", str(tmp_path / "lines.jsonl"), "--out", str(tmp_path / "pool")]) == 0
+
+    told = [line for line in capsys.readouterr().err.splitlines() if "a second" in line]
+    assert [line.split(",")[0] for line in told] == [
+        f"{what}: {n} sentences" for what in ("reading", "writing") for n in (2048, 4096, 5000)
+    ]
+    assert not any(", -" in line for line in told)

@@ -314,3 +314,12 @@ def test_workers_keep_to_two_shares_of_a_gpu_unless_the_user_said_otherwise(
     monkeypatch.setenv(name, "33")
     sweep(toys, tmp_path / "b", "--workers", str(workers))
     assert seen == [share, "33"]
+
+
+def test_a_cluster_shares_its_gpus_out_itself(toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, seen = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", []
+    monkeypatch.setattr(sweeping, "crew_of", lambda *asked: lambda *jobs: seen.append(os.environ.get(name)) or [])
+    monkeypatch.delenv(name, raising=False)
+    sweep(toys, tmp_path, "--workers", "8", "--engine", "ray")
+
+    assert seen == [None]
