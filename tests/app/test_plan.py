@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
+import torch
 
 import tiny
+from seqmix.app.build import parse_score_range
 from seqmix.app.config import load_config
 from seqmix.app.plan import build_plan, read_splits
+from seqmix.augment.discriminator import ScoreRange
 from seqmix.errors import ConfigError
 from seqmix.loop.run import run
 from seqmix.starter import load_encoder
@@ -56,6 +60,52 @@ def test_a_student_is_trained_on_the_pool_and_the_run_repeats(tmp_path, masked):
     assert both[0] == both[1]
     plain = run(plan(changes[:1]), tmp_path / "plain")
     assert plain[0]["test"] != both[0][0]["test"], "the student is another tagger"
+
+
+def test_generations_and_mined_partners_reach_the_student_and_repeat(tmp_path, masked):
+    changes = [f"tagger.encoder={masked}", "self_training.teachers=2", "self_training.sentences=40", "self_training.steps=4"]
+    changes += ["augment.variant=mention", "training.lr=0.01"]
+    further = {"one": [], "two": ["self_training.generations=2"], "mined": ["self_training.mined=20"], "again": ["self_training.mined=20"]}
+    for name, more in further.items():
+        run(plan([*changes, *more]), tmp_path / name)
+    learned = {name: (tmp_path / name / "model" / "model.safetensors").read_bytes() for name in further}
+
+    assert learned["mined"] == learned["again"]
+    assert len(set(learned.values())) == 3
+
+
+def test_a_warm_start_leaves_the_last_tagger_as_it_was_so_that_teachers_differ(masked):
+    made = plan([f"tagger.encoder={masked}", "training.lr=0.01"])
+    fit, rng = made.recipe.fit, np.random.default_rng
+    first = fit(made.seed_set, 2, rng(0), None)
+    before = [p.clone() for p in first._network.parameters()]
+    one, two = (fit(made.seed_set, 2, rng(seed), first) for seed in (1, 2))
+
+    weights = [torch.cat([p.flatten() for p in tagger._network.parameters()]) for tagger in (first, one, two)]
+    assert all(torch.equal(a, b) for a, b in zip(before, first._network.parameters(), strict=True))
+    assert not torch.equal(weights[0], weights[1]) and not torch.equal(weights[1], weights[2])
+
+
+def test_fresh_mixes_and_label_smoothing_reach_the_training(tmp_path, masked):
+    changes = [f"tagger.encoder={masked}", "augment.variant=duplicate", "augment.rate=0.4"]
+    rounds = run(plan([*changes, "augment.fresh=3", "training.smoothing=0.1"]), tmp_path / "fresh")
+    plain = run(plan(changes), tmp_path / "plain")
+
+    assert [entry["generated"] for entry in rounds] == [3 * entry["generated"] for entry in plain]
+    assert json.loads((tmp_path / "fresh" / "model" / "tagger.json").read_text())["settings"]["smoothing"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "means"), [("~500", ScoreRange(0, 500, soft=True)), ("5%,95%", ScoreRange(0.05, 0.95, True)), ("off", None)]
+)
+def test_score_ranges_are_read(text, means):
+    assert parse_score_range(text) == means
+
+
+@pytest.mark.parametrize("text", ["~", "~50%", "~-1", "~0", "500", "5%,95", "0,many"])
+def test_other_score_ranges_are_refused(text):
+    with pytest.raises(ConfigError, match=r"score.range"):
+        parse_score_range(text)
 
 
 def test_steps_have_a_floor(masked):

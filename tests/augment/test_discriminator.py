@@ -111,6 +111,14 @@ def test_quantiles_become_scores_of_the_real_sentences() -> None:
     assert limits.holds(2.0) and limits.holds(4.0) and not limits.holds(1.9) and not limits.holds(4.1)
 
 
+def test_a_soft_range_keeps_by_luck_and_cuts_nowhere() -> None:
+    limits = ScoreRange(0, 500, soft=True)
+
+    assert limits.most == math.inf and ScoreRange(0, 500).most == 500
+    assert limits.holds(500, 0.49) and not limits.holds(500, 0.51)
+    assert limits.holds(4500, 0.09) and not limits.holds(4500, 0.11) and not limits.holds(math.inf, 0.5)
+
+
 @pytest.mark.parametrize("bad", [(500, 0, False), (-1, 5, False), (5, 5, False), (0.2, 1.2, True)])
 def test_an_empty_range_is_refused(bad: tuple) -> None:
     with pytest.raises(ConfigError, match="score range"):

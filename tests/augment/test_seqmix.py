@@ -132,6 +132,17 @@ def test_quantiles_of_the_real_sentences_may_be_the_range(lm: str) -> None:
     assert made and all(low <= one.lineage.score <= high * (1 + 1e-9) for one in made)
 
 
+def test_a_soft_range_keeps_low_scores_more_often() -> None:
+    mixer = SeqMix("sub", 2, 0.3, score_range=ScoreRange(0, 20, soft=True), table=toy_table(), discriminator=CountLetters(), trace=True)
+    made = mixer.augment(toy_sentences(300), 150, np.random.default_rng(0))
+    scores = np.array([one.lineage.score for one in (*made, *made.rejected)])
+    kept = np.arange(len(scores)) < len(made)
+
+    low, high = scores <= 30, scores > 70
+    assert min(low.sum(), high.sum()) > 40
+    assert 0.55 < kept[low].mean() < 0.85 and 0.1 < kept[high].mean() < 0.35, "20 / (20 + score): 0.57 to 0.95, 0.17 to 0.22"
+
+
 def test_few_are_scored_beyond_what_is_needed() -> None:
     judge = CountLetters()
     made = SeqMix("sub", 2, 0.3, score_range=ScoreRange(0, 50), table=toy_table(), discriminator=judge).augment(

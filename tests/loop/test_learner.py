@@ -96,6 +96,26 @@ def test_equal_steps_count_what_augmentation_should_have_given() -> None:
     assert counted == [30, 20]
 
 
+def test_fresh_mixes_stand_beside_labels_as_often_at_the_same_steps() -> None:
+    gold, seen = corpus(), []
+
+    def fit(sentences, steps, rng, last):
+        seen.append((len(sentences), sum(s.id.startswith("r0/") for s in sentences), steps))
+        return Lexicon.fit(sentences, steps, rng, last)
+
+    for fresh in (1, 4):
+        made = recipe(
+            fit=fit, augmenter=lambda r: Replacement("duplicate"), rate=lambda r, fresh=fresh: 0.5 * fresh, steps=lambda n: n, fresh=fresh
+        )
+        learner = ActiveLearner(made, Pool.of(gold[20:], gold[:20]), 0)
+        learner.augment(gold[:20])
+        learner.train()
+        learner._committee()
+
+    assert seen[0] == (30, 10, 30) and seen[4] == (120, 40, 30)
+    assert [(n, steps) for n, _, steps in seen[1:4]] == [(n, steps) for n, _, steps in seen[5:]] == [(30, 30)] * 3
+
+
 def test_a_learner_saved_and_loaded_goes_on_the_same_way(tmp_path) -> None:
     gold = corpus()
     oracle = GoldOracle(gold)

@@ -29,6 +29,27 @@ def started(encoder: str) -> tuple[Tagger, object]:
     return tagger, pack(pieces.encode(s.tokens for s in SENTENCES))
 
 
+def test_label_smoothing_keeps_the_tagger_from_being_certain(still_bert: str) -> None:
+    def surest(smoothing: float) -> float:
+        settings = Settings(steps=120, lr=3e-3, smoothing=smoothing)
+        tagger = Tagger(still_bert, settings=settings, device="cpu").fit(SENTENCES, np.random.default_rng(0), TAGS)
+        return float(np.mean([rows.max(axis=1).mean() for rows in tagger.probabilities(SENTENCES)]))
+
+    assert surest(0.0) > 0.95
+    assert surest(0.3) == pytest.approx(0.8, abs=0.05), "1 - 0.3 and a third of it"
+
+
+def test_a_word_without_label_teaches_nothing_under_label_smoothing_either(still_bert: str) -> None:
+    def weights(tags: tuple) -> list[torch.Tensor]:
+        own = [SENTENCES[0], Sentence("d", ("Ada", "left"), tags)]
+        tagger = Tagger(still_bert, settings=Settings(steps=3, smoothing=0.3), device="cpu").fit(own, np.random.default_rng(0), TAGS)
+        return [p.detach().clone() for p in tagger._network.parameters()]
+
+    half, whole = weights(("B-PER", None)), weights(("B-PER", "O"))
+    assert all(bool(torch.isfinite(p).all()) for p in half)
+    assert not all(torch.equal(a, b) for a, b in zip(half, whole, strict=True))
+
+
 def test_every_word_has_a_partner_of_another_sentence_at_its_place(bert: str) -> None:
     lengths = (4, 2, 6)
     mixup = Mixup(*(torch.from_numpy(values) for values in _mixup(lengths, 8.0, np.random.default_rng(1))))

@@ -115,13 +115,14 @@ def _starter_table(distance: Any) -> Table:
 
 
 def parse_score_range(text: str) -> ScoreRange | None:
-    """`0,500` as scores, `5%,95%` as quantiles of the real sentences' scores, `off`."""
+    """`0,500` as scores, `5%,95%` as quantiles of the real sentences' scores, `~500` by chance instead of a cut, `off`."""
     if text == "off":
         return None
-    low, _, high = text.partition(",")
+    soft = text.startswith("~")
+    low, _, high = text.partition(",") if not soft else ("0", "", text[1:])
     quantiles = low.endswith("%") and high.endswith("%")
     try:
-        first, second = (float(part.rstrip("%")) / (100 if quantiles else 1) for part in (low, high))
+        first, second = (float(part.rstrip("%" * quantiles)) / (100 if quantiles else 1) for part in (low, high))
     except ValueError:
-        raise ConfigError(f"--score-range is {text!r}; it looks like 0,500 or 5%,95% or off") from None
-    return ScoreRange(first, second, quantiles)
+        raise ConfigError(f"--score-range is {text!r}; it looks like 0,500 or 5%,95% or ~500 or off") from None
+    return ScoreRange(first, second, quantiles, soft)

@@ -45,6 +45,7 @@ class Training(_Section):
     lr: float | None = Field(default=None, gt=0, lt=1)
     batch_size: Count = 32
     max_pieces: int = Field(default=128, ge=8, le=2**31)
+    smoothing: float = Field(default=0.0, ge=0, lt=1)  # of the labels
     mixup: float | None = Field(default=None, gt=0)
 
 
@@ -63,6 +64,8 @@ class SelfTraining(_Section):
     confidence: float = Field(default=0.0, ge=0, lt=1)
     repeat: int = Field(default=1, ge=1)  # how often the labeled sentences stand in the student's set
     steps: int | None = Field(default=None, ge=1)  # the student's
+    generations: int = Field(default=1, ge=1)  # students of one are the teachers of the next
+    mined: int = Field(default=0, ge=0)  # sentences generated from the labeled ones and those that the teachers are sure of
 
 
 class Query(_Section):
@@ -81,6 +84,7 @@ class Augment(_Section):
 
     variant: Literal["none", "whole", "sub", "label", "mention", "token", "shuffle", "duplicate", "best"] = "sub"
     rate: Rate | Annotated[list[Rate], Field(min_length=1)] = 0.2
+    fresh: Count = 1  # generate so many times as many, so that no epoch sees those of the one before
     alpha: Positive | Annotated[list[Positive], Field(min_length=1)] = 8.0
     window: Count = 5
     density: float = Field(default=0.6, ge=0, le=1)

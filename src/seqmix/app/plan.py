@@ -127,10 +127,13 @@ def build_recipe(
     name = encoder or (lambda: config.tagger.encoder)
 
     def settings(steps: int | None) -> Settings:
-        return Settings(training.epochs, steps, training.lr, training.batch_size, max_pieces=training.max_pieces, mixup=training.mixup)
+        return Settings(
+            training.epochs, steps, training.lr, training.batch_size, max_pieces=training.max_pieces, smoothing=training.smoothing,
+            mixup=training.mixup,
+        )  # fmt: skip
 
     def fit(sentences: Sequence[Sentence], steps: int | None, rng: np.random.Generator, last: AnyTagger | None) -> AnyTagger:
-        tagger = last if isinstance(last, Tagger) else Tagger(name(), config.tagger.head, device=config.tagger.device)
+        tagger = last.twin() if isinstance(last, Tagger) else Tagger(name(), config.tagger.head, device=config.tagger.device)
         tagger.settings = settings(steps)
         return tagger.fit(sentences, rng, tag_set, warm=last is not None)
 
@@ -142,13 +145,14 @@ def build_recipe(
         return max(training.min_steps, training.epochs * math.ceil(count / training.batch_size))
 
     wanted = config.self_training
-    student = SelfTraining(wanted.teachers, wanted.sentences, wanted.confidence, wanted.repeat, wanted.steps)
+    student = SelfTraining(**wanted.model_dump())
     augmenter = _augmenters(config, seed_set, unlabeled, name)
     recipe = Recipe(
-        fit=self_trained(fit, lambda: unlabeled, student) if wanted.teachers else fit,
+        fit=self_trained(fit, lambda: unlabeled, student, lambda: augmenter(0)) if wanted.teachers else fit,
         policy=build_policy(config.query.policy, config.query.diverse, config.query.without_entity, config.query.tokens),
         augmenter=augmenter,
-        rate=lambda round: at(config.augment.rate, round),
+        rate=lambda round: at(config.augment.rate, round) * config.augment.fresh,
+        fresh=config.augment.fresh,
         steps=steps,
         match_steps=config.loop.match_steps,
         warm=config.loop.warm,
@@ -161,7 +165,7 @@ def build_recipe(
         made = augmenter(round)
         assert made is not None
         return does_it_help(
-            labeled, made, recipe.rate(round), fit, steps, np.random.default_rng([config.seed, round, 99]), config.augment.guard
+            labeled, made, at(config.augment.rate, round), fit, steps, np.random.default_rng([config.seed, round, 99]), config.augment.guard
         )
 
     return recipe, guard

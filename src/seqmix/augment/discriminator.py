@@ -29,11 +29,15 @@ _LETTERS = 1000  # of one word that the tokenizer is shown
 
 @dataclass(frozen=True)
 class ScoreRange:
-    """[low, high], as scores or (`quantiles`) as quantiles of the scores of the real labeled sentences."""
+    """[low, high], as scores or (`quantiles`) as quantiles of the scores of the real labeled sentences.
+
+    `soft` cuts nowhere: a score of `high` is kept half the time, lower ones more often, higher ones less.
+    """
 
     low: float = 0.0
     high: float = 500.0
     quantiles: bool = False
+    soft: bool = False
 
     def __post_init__(self) -> None:
         top = 1.0 if self.quantiles else math.inf
@@ -48,9 +52,14 @@ class ScoreRange:
         low, high = np.quantile(np.asarray(real, dtype=float), [self.low, self.high])
         return ScoreRange(float(low), float(np.nextafter(high, math.inf)) if high > low else float(low) + 1e-9)
 
-    def holds(self, score: float) -> bool:
-        """Whether a score lies inside."""
-        return self.low <= score <= self.high
+    @property
+    def most(self) -> float:
+        """The highest score that can be kept."""
+        return math.inf if self.soft else self.high
+
+    def holds(self, score: float, luck: float = 0.0) -> bool:
+        """Whether a score lies inside; for a soft range by luck, a number in [0, 1)."""
+        return luck * (self.high + score) < self.high if self.soft else self.low <= score <= self.high
 
 
 @dataclass

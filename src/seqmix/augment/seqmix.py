@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
+from zlib import crc32
 
 import numpy as np
 
@@ -88,7 +89,7 @@ class SeqMix:
                     break
                 counts["scored"] += 1
                 lineage = replace(candidate.lineage, score=score, base=str(judge.base)) if judge is not None else candidate.lineage
-                if limits is not None and not limits.holds(score):
+                if limits is not None and not limits.holds(score, _luck(candidate, seed) if limits.soft else 0.0):
                     counts["out of range"] += 1
                     if self.trace:
                         rejected.append(Augmented(candidate.sentence, lineage, kept=False))
@@ -183,8 +184,13 @@ class _Candidate:
 def _scores(candidates: Sequence[_Candidate], judge: Discriminator | None, limits: ScoreRange | None) -> list[float]:
     if judge is None:
         return [0.0] * len(candidates)
-    above = limits.high if limits is not None else math.inf
+    above = limits.most if limits is not None else math.inf
     return [float(score) for score in judge.scores([c.sentence for c in candidates], [c.family for c in candidates], above)]
+
+
+def _luck(candidate: _Candidate, seed: int) -> float:
+    """subtle: of the candidate's own, so that it does not depend on the size of the waves."""
+    return float(np.random.default_rng([seed, crc32(candidate.sentence.id.encode())]).random())
 
 
 def _wave_size(missing: int, accepted: int, scored: int) -> int:

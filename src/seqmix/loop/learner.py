@@ -43,6 +43,7 @@ class Recipe:
     match_steps: bool = True  # count the sentences augmentation should give even where there is none, so that arms take equal steps
     warm: bool = False
     members: int = 3
+    fresh: int = 1  # the rate is so many times what an epoch should see, and the labeled sentences stand there as often
     proxy: Fit | None = None  # fits a smaller tagger that looks at the pool in place of the large one
 
 
@@ -103,7 +104,8 @@ class ActiveLearner:
     @property
     def steps(self) -> int | None:
         """Optimizer steps a training takes now; with matched steps the same for all arms, whatever was generated."""
-        return self.recipe.steps(len(self.pool.labeled) + (self.nominal if self.recipe.match_steps else len(self.generated)))
+        generated = self.nominal if self.recipe.match_steps else len(self.generated)
+        return self.recipe.steps(len(self.pool.labeled) + -(-generated // self.recipe.fresh))
 
     def train(self) -> Tagger:
         """Train on everything labeled and generated so far."""
@@ -130,13 +132,13 @@ class ActiveLearner:
         labeled, fit = self._sentences(), self.recipe.proxy or self.recipe.fit
         rng = generator(self.seed, self.round, "committee")
         for own in rng.spawn(self.recipe.members):
-            drawn = [labeled[i] for i in own.integers(len(labeled), size=len(labeled))]
+            drawn = [labeled[i] for i in own.integers(len(labeled), size=len(labeled) // self.recipe.fresh)]
             members.append(fit(drawn, self.recipe.steps(len(drawn)), own, None))
         return members
 
     def _sentences(self) -> list[Sentence]:
         """What is learned from: everything labeled and generated so far."""
-        return [*self.pool.labeled.values(), *(one.sentence for one in self.generated)]
+        return [*[*self.pool.labeled.values()] * self.recipe.fresh, *(one.sentence for one in self.generated)]
 
     def save(self, folder: Path | str) -> None:
         """Everything but the recipe, which is code: the pool, the labels, what was generated, the tagger."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from seqmix.data.sentence import Row, Sentence
 from seqmix.loop.learner import Fit
-from seqmix.protocols import Tagger
+from seqmix.protocols import Augmenter, Tagger
 
 _SURE, _TRIFLE = 0.98, 0.02  # a row above the one is written as a single tag; weights below the other are left out
 
@@ -29,19 +29,26 @@ class SelfTraining:
     repeat: int = 1  # how often the labeled sentences stand in the student's set
     steps: int | None = None  # the student's optimizer steps; None: as many as its set takes
     hard: bool = False  # take the teachers' best tag as certain
+    generations: int = 1  # the students of one generation teach the next
+    mined: int = 0  # sentences to generate from the labeled ones and from those whose every tag the teachers are sure of
 
 
-def self_trained(fit: Fit, unlabeled: Callable[[], Sequence[Sentence]], wanted: SelfTraining) -> Fit:
-    """The same way to fit, with a student after it; `unlabeled` gives the pool as it is then."""
+def self_trained(
+    fit: Fit, unlabeled: Callable[[], Sequence[Sentence]], wanted: SelfTraining, augmenter: Callable[[], Augmenter | None] = lambda: None
+) -> Fit:
+    """The same way to fit, with a student after it; `unlabeled` gives the pool as it is then, `augmenter` what mines it."""
 
     def student(sentences: Sequence[Sentence], steps: int | None, rng: np.random.Generator, last: Tagger | None) -> Tagger:
         draws = rng.spawn(wanted.teachers + 1)
         teachers = [fit(sentences, steps, own, last) for own in draws[1:]]
         labeled = {sentence.tokens for sentence in sentences}
         pool = [sentence for sentence in unlabeled() if len(sentence) and sentence.tokens not in labeled]
-        chosen = [pool[i] for i in np.sort(draws[0].permutation(len(pool))[: wanted.sentences])]
-        tagged = taught(teachers, chosen, wanted.confidence, wanted.hard)
-        return fit([*sentences] * wanted.repeat + tagged, wanted.steps, rng, last)
+        for generation in range(wanted.generations, 0, -1):
+            chosen = [pool[i] for i in np.sort(draws[0].permutation(len(pool))[: wanted.sentences])]
+            tagged = taught(teachers, chosen, wanted.confidence, wanted.hard)
+            learned = [*sentences] * wanted.repeat + tagged + _mined(sentences, tagged, wanted.mined, augmenter(), draws[0])
+            teachers = [fit(learned, wanted.steps, own, last) for own in (draws[1:] if generation > 1 else [rng])]
+        return teachers[0]
 
     return student
 
@@ -56,6 +63,16 @@ def taught(teachers: Sequence[Tagger], sentences: Sequence[Sentence], confidence
         if mean.max(axis=1).mean() >= confidence:
             found.append(replace(sentence, tags=tuple(_row(row, tag_set.tags, hard) for row in mean)))
     return found
+
+
+def _mined(
+    labeled: Sequence[Sentence], tagged: Sequence[Sentence], n: int, augmenter: Augmenter | None, rng: np.random.Generator
+) -> list[Sentence]:
+    """New sentences from labeled ones and those of the pool that the teachers are sure of: its mentions and contexts as partners."""
+    if augmenter is None or not n:
+        return []
+    sure = [sentence for sentence in tagged if all(isinstance(row, str) for row in sentence.tags)]
+    return [one.sentence for one in augmenter.augment([*labeled, *sure], n, rng)]
 
 
 def _row(weights: NDArray[np.float32], tags: Sequence[str], hard: bool) -> Row:

@@ -110,6 +110,12 @@ class Tagger:
             self._build(deepcopy(model), tokenizer, torch.Generator().manual_seed(int(rng.integers(2**62))))
         return self
 
+    def twin(self) -> Tagger:
+        """The same tagger with weights of its own: training one leaves the other as it is."""
+        made = copy(self)
+        made._network = deepcopy(self._network)
+        return made
+
     def int8(self) -> Tagger:
         """A copy for looking at a pool on a CPU, with the encoder's weights in int8; it can be neither trained nor saved."""
         network, _, _ = self._ready()

@@ -46,6 +46,8 @@ def train(
             f"mixup is {settings.mixup} and there are {processes.count} processes; it pairs the sentences of a batch, "
             "of which each process has a part: train in one process, or without mixup"
         )
+    if settings.smoothing:
+        rows = [(1 - settings.smoothing) * own + settings.smoothing / own.shape[1] for own in rows]  # a row without label stays NaN
     total = settings.total_steps(len(windows))
     warm = max(1, round(settings.warmup * total))
     seed = int(rng.integers(2**62))
