@@ -12,8 +12,9 @@ import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from results_best import best_recipe, levers
 from results_numbers import Measured, compare, f1_at, measure_all
-from results_sections import NAMES, Claim, Page, Section, against, best_recipe, by_policy, longer_training, main_curves, noted, settings
+from results_sections import NAMES, Claim, Page, Section, against, by_policy, longer_training, main_curves, noted, settings
 from results_tried import tried
 from results_words import f1_row, f1_table, heads, paper_row, signed, spread, table, told
 
@@ -39,6 +40,7 @@ ORDER = (
     "proxy",
     "best",
     "best-curves",
+    "levers",
 )
 KINDS: dict[str, Callable[[Measured, Page], Section]] = {
     **dict.fromkeys(MAIN, main_curves),
@@ -48,6 +50,7 @@ KINDS: dict[str, Callable[[Measured, Page], Section]] = {
     "proxy": against("its own choice"),
     "best-curves": against("conll03 none"),
     "best": best_recipe,
+    "levers": levers,
 }
 POLICIES = {"random": "random", "lc": "LC", "nte": "NTE", "qbc": "QBC", "sub": "sub"}  # as the paper calls them
 ASKED = {  # where each data set's own are, and what they are called there

@@ -144,6 +144,26 @@ def strips(data: Mapping[str, Mapping[str, Series]], size: int, goals: Mapping[s
     return figure
 
 
+@matplotlib.rc_context(STYLE)
+def ladder(over: Family, plain: str) -> Figure:
+    """One row an arm, the lowest first: its difference from plain training, with every seed as a faint dot."""
+    figure, (axes,) = _panels(9.4, 1.1 + 0.22 * len(over), (1,))
+    names = sorted(over, key=lambda name: over[name].mean)
+    for row, name in enumerate(names):
+        color = COLORS["none"] if name.startswith("none") else COLORS["sub"] if "sub" in name or "best" in name else COLORS["label"]
+        axes.plot(list(over[name].by_seed.values()), [row] * over[name].n, "o", color=color, ms=3, alpha=0.35, mew=0)
+        _whisker(axes, over[name], row, "o", color, hollow=False)
+    for what, color in (("plain training", "none"), ("SeqMix in it", "sub"), ("without SeqMix", "label")):
+        axes.plot([], [], "o", color=COLORS[color], label=what)
+    axes.axvline(0, color=INK, lw=0.9, alpha=0.6)
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel(f"dev F1 over {plain}, mean and 95 % interval; faint: each seed")
+    axes.legend(loc="lower right")
+    return figure
+
+
 def save(figure: Figure, path: Path) -> None:
     """The picture without a date or a program's name; a file that would not change is left alone."""
     out = io.BytesIO()

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from results_figures import overview, policies, save, strips
-from results_numbers import Difference, Family, Measured, Series, area, compare, corrected, f1_at, judged, same_sentences, seen
+from results_figures import overview, policies, save
+from results_numbers import Difference, Family, Measured, Series, area, compare, corrected, f1_at, judged, seen
 from results_words import caveat, ends, f1_table, p_value, ps, score, shown_in, signed, spread, table, tests_table, told, verdict
 
 NAMES = {"conll03": "CoNLL-03", "webpage": "WebPage", "genia2011": "GENIA-2011 triggers", "wnut17": "WNUT-17"}
-GOALS, TARGET, TARGET_P, TARGET_SEEDS = {"CoNLL-03": 80.7}, 3.0, 0.01, 10  # of the best recipe
 CURVE = "whole curve"
 NOTES = {
     "webpage-main": (
@@ -25,21 +24,17 @@ NOTES = {
         "code: the same arithmetic but for rounding. It was a trial ([performance.md](performance.md)) and is not part of the project. "
         "`whole` made no sentence here and takes the steps of `none`, so the two arms should be one, as they are on CoNLL-03 and WebPage "
         "wherever `whole` makes none. Here they agree in 4 of 60 rounds and differ by 1.1 F1 in standard deviation, by 3.2 at most. "
-        "Alone on the GPU a training on these sentences repeats to the last bit, in a sweep that shares it it does not, nor does it with "
-        "kernels that add in a fixed order (seeds 7 to 9); the reason is not known. "
+        "Alone on the GPU a training on these sentences repeats to the last bit; in a sweep that shares it through MPS one in seven of 380 "
+        "steps does not ([performance.md](performance.md)). "
         "That noise is in every difference between single runs of this section; it makes them harder to show, and favors none."
     ),
 }
 NOTES |= dict.fromkeys(
     ("policies-webpage", "policies-genia"),
     "`nte` is `none at 10 epochs` of the main curves, run before the others and with other kernels; two runs of `qbc` on WebPage were "
-    "on a CPU. So the first points of a seed are not the same for all, though sentences and steps are: that is what rounding does here.",
+    "on a CPU, and those on GENIA shared a GPU, where not every training repeats. So the first points of a seed are not the same for all, "
+    "though sentences and steps are: that is what rounding does here.",
 )
-RECIPE = """The recipe (`preset = "best"`): the encoder first reads the text of the pool (masked-LM training, 6 epochs); each of three teachers learns from the 200 sentences and from two generated
-ones for each of them in 300 steps; a student learns in 400 steps from those and from 3,000 unlabeled sentences as the teachers tag them. In `best` half of what is generated are replaced mentions, half SeqMix on spans; `best without
-SeqMix` replaces mentions only. `none` is plain training with as many steps of tagger training in all, 1,300; those of the masked-LM training, which needs no label, come on top. The recipe was chosen on dev, on seeds of its own, but its
-SeqMix half was kept because this project is about it, not because dev asked for it: `mention` alone was ahead there on two of the three data sets, as it is in the last column below. Who wants the highest F1 sets
-`augment.variant = "mention"`, but for CoNLL-03. Holm's correction is over the three comparisons of a data set; the target is read without it."""  # noqa: E501
 
 
 @dataclass(frozen=True)
@@ -316,72 +311,6 @@ def standing(m: Measured, page: Page, whole: Family) -> str:
     text = f"The setting of the main curves, `{own}`, is number {ranked.index(own) + 1} of {len(ranked)} by area"
     over = compare(m.arms[ranked[0]], m.arms[own], area(m.sizes))
     return f"{text}." if ranked[0] == own else f"{text}; the first, `{ranked[0]}`, chosen after the fact, is {spread(over)} over it."
-
-
-def best_recipe(m: Measured, page: Page) -> Section:
-    """The recipe on each of its data sets, against plain training with as many steps in all."""
-    size, rows, heights, parts, claims, instead = m.sizes[0], [], [], [], [], []
-    data: dict[str, dict[str, Series]] = {}
-    for name, series in m.arms.items():
-        data.setdefault(m.arm(name).data, {})[name.removeprefix(m.arm(name).data + " ")] = series
-    for key, arms in data.items():
-        name = NAMES.get(key, key)
-        wanted = [
-            pair
-            for pair in (("best", "none"), ("best without SeqMix", "none"), ("best", "best without SeqMix"))
-            if set(pair) <= arms.keys()
-        ]
-        found = corrected({f"`{one}` over `{two}`": compare(arms[one], arms[two], f1_at(size)) for one, two in wanted})
-        for (label, d), (one, two) in zip(found.items(), wanted, strict=True):
-            on_dev = compare(arms[one], arms[two], f1_at(size, "dev"))
-            rows.append([name, label, str(d.n), spread(d, 2), f"{d.won} of {d.n}", *ps(d), signed(on_dev.mean, 2)])
-        heights += [
-            [name, f"`{arm}`", str(len(s.runs)), score(s.interval(f1_at(size))), score(s.interval(f1_at(size, "dev")))]
-            for arm, s in arms.items()
-        ]
-        says = [f"{name}:"]
-        if (gain := found.get("`best` over `none`")) is not None:
-            tall, low = (score(arms[arm].interval(f1_at(size))) for arm in ("best", "none"))
-            end = targets(gain, name, arms["best"].interval(f1_at(size)).mean) + "." + fewer_steps(arms, key, page, size)
-            says.append(f"`best` is {told(gain)} over `none`; {end}")
-            instead.append(f"the best recipe, {name} at {size:,} sentences: {tall} against {low} of `none`, {spread(gain)}; {end}")
-        if (part := found.get("`best` over `best without SeqMix`")) is not None:
-            says.append(f"What SeqMix adds inside the recipe: {told(part)}{verdict(part)}.")
-            claims += [Claim("Inside the best recipe", f"{name}, `best` over `best without SeqMix`,", part, (key, "best"))]
-        parts.append(" ".join(says))
-    drawn = figure(m, page, strips({NAMES.get(key, key): arms for key, arms in data.items()}, size, GOALS))
-    tests = table(["data", "difference in test F1", "pairs", "mean", "won", "Wilcoxon p", "permutation p", "on dev"], rows, 2)
-    parts = ["\n".join(f"- {part}" for part in parts), RECIPE, drawn, table(["data", "arm", "n", "test F1", "dev F1"], heights, 2), tests]
-    return Section(parts, claims, instead=instead)
-
-
-def targets(gain: Difference, name: str, reached: float) -> str:
-    """How it stands to what was set before."""
-    met = "met" if gain.mean >= TARGET and max(gain.wilcoxon, gain.permutation) < TARGET_P else "missed"
-    so_far = "" if gain.n >= TARGET_SEEDS else f" so far, over {gain.n} of the {TARGET_SEEDS} pairs it asks for"
-    lack = GOALS.get(name, math.nan) - reached
-    far = (
-        ""
-        if math.isnan(lack)
-        else f"; the far goal of {GOALS[name]}, the paper's, is {'reached' if lack <= 0 else f'missed by {lack:.1f}'}"
-    )
-    return f"the target of +{TARGET:.0f} with p < {TARGET_P} is {met}{so_far}{far}"
-
-
-def fewer_steps(arms: Mapping[str, Series], data: str, page: Page, size: int) -> str:
-    """Plain training of fewer steps on the same sentences, which is a harder baseline where it does better."""
-    epochs = page.measured.get("epochs")
-    plain = {
-        name: same_sentences(arms["best"], series, size) for name, series in page.arms("epochs").items() if epochs and epochs.data == data
-    }
-    plain = {name: series for name, series in plain.items() if series.values(f1_at(size))}
-    if not plain:
-        return ""
-    name, series = max(plain.items(), key=lambda one: one[1].interval(f1_at(size, "dev")).mean)
-    steps = next(iter(series.runs.values()))[size]["steps"]
-    over, gain = compare(series, arms["none"], f1_at(size)), compare(arms["best"], series, f1_at(size))
-    text = f" On the same sentences plain training of {steps} steps, `{name}`, is {spread(over)} over `none` ({over.n} seeds);"
-    return f"{text} `best` is {spread(gain)} over that one, higher in {gain.won} of {gain.n}."
 
 
 def baseline(m: Measured, name: str) -> str | None:

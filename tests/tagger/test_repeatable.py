@@ -14,8 +14,8 @@ from seqmix.tagger import Settings, Tagger, training
 from seqmix.tagger.repeatable import repeatable
 
 
-@pytest.mark.parametrize("workspace", [None, ":16:8"])
-def test_torch_is_left_as_it_was_after_the_fixed_order_of_a_gpu(monkeypatch, workspace):
+@pytest.mark.parametrize(("workspace", "inside"), [(None, ":4096:8"), (":16:8", ":16:8"), (":0:0", ":4096:8")])
+def test_torch_is_left_as_it_was_after_the_fixed_order_of_a_gpu(monkeypatch, workspace, inside):
     name = "CUBLAS_WORKSPACE_CONFIG"
     monkeypatch.delenv(name, raising=False)
     if workspace:
@@ -23,7 +23,7 @@ def test_torch_is_left_as_it_was_after_the_fixed_order_of_a_gpu(monkeypatch, wor
     with repeatable(torch.device("cuda"), True):
         assert torch.are_deterministic_algorithms_enabled()
         assert not torch.is_deterministic_algorithms_warn_only_enabled()
-        assert os.environ[name] == ":4096:8"
+        assert os.environ[name] == inside
 
     assert not torch.are_deterministic_algorithms_enabled()
     assert os.environ.get(name) == workspace

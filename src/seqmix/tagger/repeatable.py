@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import torch
 
-_PRODUCTS = "CUBLAS_WORKSPACE_CONFIG"
+_PRODUCTS, _FIXED = "CUBLAS_WORKSPACE_CONFIG", (":4096:8", ":16:8")  # cuBLAS repeats with either
 
 
 @contextmanager
@@ -28,7 +28,8 @@ def repeatable(device: torch.device, known: bool) -> Iterator[None]:
     filled, workspace = flags.fill_uninitialized_memory, os.environ.get(_PRODUCTS)
     torch.use_deterministic_algorithms(True, warn_only=not known)
     flags.fill_uninitialized_memory = False  # nothing here reads what it has not written
-    os.environ[_PRODUCTS] = ":4096:8"  # what Hopper takes anyway; torch asks for it by name
+    if workspace not in _FIXED:
+        os.environ[_PRODUCTS] = _FIXED[0]  # what Hopper takes anyway; torch asks for it by name
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*deterministic.*")
