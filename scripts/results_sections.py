@@ -14,6 +14,7 @@ from results_words import caveat, ends, f1_table, p_value, ps, score, shown_in, 
 
 NAMES = {"conll03": "CoNLL-03", "webpage": "WebPage", "genia2011": "GENIA-2011 triggers", "wnut17": "WNUT-17"}
 CURVE = "whole curve"
+COMPILED = "2026-11-16T02"  # when the runs of genia-main ended whose steps were compiled
 NOTES = {
     "webpage-main": (
         "WebPage has 385 training sentences of which 362 are distinct; we train on those, "
@@ -109,7 +110,21 @@ def main_curves(m: Measured, page: Page) -> Section:
 
 def noted(m: Measured) -> list[str]:
     """What must be known of an experiment's runs."""
-    return [NOTES[m.experiment.name]] if m.experiment.name in NOTES else []
+    own = [NOTES[m.experiment.name]] if m.experiment.name in NOTES else []
+    return [*own, as_shipped(m)] if m.experiment.name == "genia-main" else own
+
+
+def as_shipped(m: Measured) -> str:
+    """The same comparisons without the runs whose steps were compiled."""
+    arms = {
+        name: Series({seed: run for seed, run in series.runs.items() if not str(run[min(run)]["finished"]).startswith(COMPILED)})
+        for name, series in m.arms.items()
+    }
+    told = []
+    for one, two in (("sub", "none"), ("label", "none"), ("sub", "duplicate"), ("none", "none at 10 epochs")):
+        at, across = (compare(arms[one], arms[two], measure) for measure in (f1_at(m.sizes[0]), area(m.sizes)))
+        told.append(f"`{one}` over `{two}` {spread(at)} and {spread(across)} ({at.n} pairs)")
+    return f"Without the 45, at {m.sizes[0]:,} sentences and over the whole curve: {'; '.join(told)}."
 
 
 def uneven(m: Measured, start: int) -> str:
