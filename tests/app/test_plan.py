@@ -12,10 +12,12 @@ import tiny
 from seqmix.app.build import parse_score_range
 from seqmix.app.config import load_config
 from seqmix.app.plan import build_plan, read_splits
+from seqmix.app.simulating import training_runs
 from seqmix.augment.discriminator import ScoreRange
 from seqmix.errors import ConfigError
 from seqmix.loop.run import run
 from seqmix.starter import load_encoder
+from seqmix.tagger import Tagger
 
 SMALL = ["loop.seed_size=20", "loop.rounds=1", "query.size=5", "loop.slice=30", "training.epochs=1", "augment.variant=none"]
 
@@ -106,6 +108,29 @@ def test_score_ranges_are_read(text, means):
 def test_other_score_ranges_are_refused(text):
     with pytest.raises(ConfigError, match=r"score.range"):
         parse_score_range(text)
+
+
+TEACHERS = ["self_training.teachers=2", "self_training.sentences=10", "self_training.steps=1"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ["query.policy=qbc"],
+        ["query.policy=qbc", *TEACHERS],
+        [*TEACHERS, "self_training.generations=2"],
+        ["query.proxy=starter", "training.max_pieces=16"],
+        ["augment.variant=mention", "augment.rate=0.5", "augment.guard=2"],
+        ["augment.variant=best", "augment.rate=0.5", "augment.score_range=off", "augment.table=trained"],
+    ],
+)
+def test_the_number_of_trainings_is_told_beforehand(changes, tmp_path, masked, monkeypatch):
+    changes, trained = [f"tagger.encoder={masked}", *changes], []
+    fit = Tagger.fit
+    monkeypatch.setattr(Tagger, "fit", lambda self, *given, **named: trained.append(1) or fit(self, *given, **named))
+    run(plan(changes), tmp_path / "run")
+
+    assert training_runs(load_config("demo", None, [*SMALL, *changes])) == len(trained)
 
 
 def test_steps_have_a_floor(masked):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -103,6 +105,14 @@ def test_the_starter_prefers_sentences_to_word_salad() -> None:
     natural, shuffled = Perplexity().scores([Sentence("a", tuple(text)), Sentence("b", tuple(salad.tolist()))])
 
     assert natural < shuffled / 3
+
+
+def test_a_sentence_longer_than_the_model_is_cut_without_alarm() -> None:
+    code = "from seqmix.augment.discriminator import Perplexity; from seqmix.data.sentence import Sentence; "
+    code += "print(Perplexity().scores([Sentence('a', ('word', 'and') * 400)])[0] > 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "True\n" and done.stderr == ""
 
 
 def test_quantiles_become_scores_of_the_real_sentences() -> None:

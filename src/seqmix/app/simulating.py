@@ -77,11 +77,13 @@ def report(
 
 
 def training_runs(config: Config) -> int:
-    """How often a tagger is trained: once a round and for the seed set; a committee and the guard train more."""
-    rounds = config.loop.rounds
-    members = 3 * rounds if config.query.policy == "qbc" else 0
+    """How often a tagger is trained: once a round and for the seed set; teachers, a committee, a proxy and the guard train more."""
+    rounds, proxy = config.loop.rounds, config.query.proxy is not None
+    student = 1 + config.self_training.teachers * config.self_training.generations
+    members = 3 * rounds * (1 if proxy else student) if config.query.policy == "qbc" else 0
     guard = 2 * config.augment.guard * (rounds + 1) if config.augment.variant != "none" else 0
-    return rounds + 1 + members + guard + (config.augment.table == "trained" and config.augment.variant in ("whole", "sub", "label"))
+    table = config.augment.table == "trained" and config.augment.variant in ("whole", "sub", "label", "best")
+    return (rounds + 1) * student + members + proxy * rounds + guard + table
 
 
 def environment() -> dict[str, Any]:
