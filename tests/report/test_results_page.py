@@ -253,6 +253,67 @@ def test_trials_are_listed_with_their_means_and_seeds(tmp_path: Path) -> None:
     assert row(text, "plain")[1:] == ["71.0 (2)", "", ""] and row(text, "better")[1:] == ["", "90.5 (1)", ""]
 
 
+LEVERS = """title = "Levers at 200 sentences, CoNLL-03"
+data = "conll03"
+seeds = [100, 101, 102, 103, 104]
+[set]
+"loop.rounds" = 0
+"training.min_steps" = 300
+[arms."none"]
+"augment.variant" = "none"
+[arms."adapted"]
+"augment.variant" = "none"
+"adapt.epochs" = 6
+[arms."adapted + sub"]
+"adapt.epochs" = 6
+"""
+BEST = """title = "The best recipe at 200 sentences"
+data = "conll03"
+seeds = 10
+[set]
+"loop.rounds" = 0
+[arms."conll03 none"]
+"augment.variant" = "none"
+[arms."conll03 best"]
+"augment.variant" = "best"
+[arms."conll03 none + CRF"]
+"augment.variant" = "none"
+"tagger.head" = "crf"
+[arms."conll03 best + CRF"]
+"augment.variant" = "best"
+"tagger.head" = "crf"
+"""
+
+
+def test_levers_are_read_on_dev_against_plain_training_and_against_the_same_without_the_last_one(tmp_path: Path) -> None:
+    repository, seeds = Repository(tmp_path), range(100, 105)
+    repository.sweep("levers", LEVERS)
+    arms = {"none": 0.70, "adapted": 0.75, "adapted + sub": 0.74}
+    repository.table("levers", {name: dict.fromkeys(seeds, height) for name, height in arms.items()}, (200,))
+
+    text = repository.write()
+
+    assert row(text, "`none`")[1:] == ["5", "71.0 ± 0.0", "", "", "", "", ""], "dev, which the made-up tables have 1 above test"
+    assert row(text, "`adapted`")[3:] == ["+5.0 (+5.0 to +5.0)", "5 of 5", "", "", ""]
+    assert row(text, "`adapted + sub`")[3:] == ["+4.0 (+4.0 to +4.0)", "5 of 5", "−1.0 (−1.0 to −1.0)", "0 of 5", "`adapted`"]
+    assert "Added to another lever: −1.0 (`adapted + sub`)" in text and "`adapted` +5.0 (+5.0 to +5.0)" in text
+    assert (repository.docs / "img" / "results-levers.png").exists()
+
+
+def test_the_recipe_with_another_head_is_compared_with_plain_training_with_that_head(tmp_path: Path) -> None:
+    repository, ten = Repository(tmp_path), range(10)
+    repository.sweep("best", BEST)
+    arms = {"none": 0.0, "best": 0.06, "none + CRF": 0.02, "best + CRF": 0.07}
+    repository.table("best", {f"conll03 {name}": noisy(0.72, ten, gain) for name, gain in arms.items()}, (200,))
+
+    text = repository.write()
+
+    assert re.search(
+        r"With a CRF head it is 79\.\d ± \d\.\d, \+5\.\d .* over `none` with one and \+1\.\d .* over `best`; the far goal", text
+    )
+    assert [row(text, f"CoNLL-03 | `best{head}` over `none{head}`")[4] for head in ("", " + CRF")] == ["10 of 10"] * 2
+
+
 def test_every_sweep_file_of_this_repository_has_its_section(tmp_path: Path) -> None:
     repository = Repository(tmp_path)
 
