@@ -25,8 +25,9 @@ NOTES = {
         "code: the same arithmetic but for rounding. It was a trial ([performance.md](performance.md)) and is not part of the project. "
         "`whole` made no sentence here and takes the steps of `none`, so the two arms should be one, as they are on CoNLL-03 and WebPage "
         "wherever `whole` makes none. Here they agree in 4 of 60 rounds and differ by 1.1 F1 in standard deviation, by 3.2 at most. "
-        "Alone on the GPU a training on these sentences repeats to the last bit; in a sweep that shares it through MPS one in seven of 380 "
-        "steps does not ([performance.md](performance.md)). "
+        "Alone on the GPU a training on these sentences repeats to the last bit; where MPS shares it, one training of 380 steps in seven "
+        "does not, and longer ones more often ([performance.md](performance.md)); kernels that add in a fixed order, which seeds 7 to 9 "
+        "had, do not change that. "
         "That noise is in every difference between single runs of this section; it makes them harder to show, and favors none."
     ),
 }

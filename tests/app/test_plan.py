@@ -120,6 +120,7 @@ TEACHERS = ["self_training.teachers=2", "self_training.sentences=10", "self_trai
         ["query.policy=qbc", *TEACHERS],
         [*TEACHERS, "self_training.generations=2"],
         ["query.proxy=starter", "training.max_pieces=16"],
+        ["query.proxy=starter", "training.max_pieces=16", "query.policy=fluctuation"],
         ["augment.variant=mention", "augment.rate=0.5", "augment.guard=2"],
         ["augment.variant=best", "augment.rate=0.5", "augment.score_range=off", "augment.table=trained"],
     ],

@@ -135,6 +135,12 @@ def test_an_empty_range_is_refused(bad: tuple) -> None:
         ScoreRange(*bad)
 
 
+@pytest.mark.parametrize("bad", [{"low": 1.0}, {"high": math.inf}, {"low": 0.0, "high": 0.9, "quantiles": True}])
+def test_a_soft_range_is_one_finite_score(bad: dict) -> None:
+    with pytest.raises(ConfigError, match="soft score range"):
+        ScoreRange(**bad, soft=True)
+
+
 def test_an_unknown_base_is_refused() -> None:
     with pytest.raises(ConfigError, match="'e' or '2'"):
         Perplexity(base="10")

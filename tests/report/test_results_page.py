@@ -309,7 +309,7 @@ def test_the_recipe_with_another_head_is_compared_with_plain_training_with_that_
     text = repository.write()
 
     assert re.search(
-        r"With a CRF head it is 79\.\d ± \d\.\d, \+5\.\d .* over `none` with one and \+1\.\d .* over `best`; the far goal", text
+        r"With a CRF head it is 79\.\d ± \d\.\d, \+5\.\d .* over `none` with one and \+1\.\d .* over `best`: shown; the far goal", text
     )
     assert [row(text, f"CoNLL-03 | `best{head}` over `none{head}`")[4] for head in ("", " + CRF")] == ["10 of 10"] * 2
 

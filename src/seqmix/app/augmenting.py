@@ -36,7 +36,7 @@ def augment(
     window: Annotated[int, typer.Option(help="Tokens in a window (s).")] = 5,
     density: Annotated[float, typer.Option(help="Share of valid tags a window needs (η0).")] = 0.6,
     score_range: Annotated[
-        str, typer.Option(help="Perplexity that is accepted: 0,500; quantiles of the real ones: 5%,95%; by chance: ~500; off.")
+        str, typer.Option(help="Perplexity that is accepted: 0,500; quantiles of the real ones: 5%,95%; by chance: '~500'; off.")
     ] = "0,500",
     base: Annotated[str, typer.Option(help="Of the perplexity: e, or 2 as the paper writes it.")] = "e",
     lm: Annotated[str, typer.Option(help="The language model: starter, a Hugging Face name or a folder.")] = "starter",

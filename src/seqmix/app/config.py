@@ -65,7 +65,7 @@ class SelfTraining(_Section):
     repeat: int = Field(default=1, ge=1)  # how often the labeled sentences stand in the student's set
     steps: int | None = Field(default=None, ge=1)  # the student's
     generations: int = Field(default=1, ge=1)  # students of one are the teachers of the next
-    mined: int = Field(default=0, ge=0)  # sentences generated from the labeled ones and those that the teachers are sure of
+    mined: int = Field(default=0, ge=0)  # generated for the student from what its teachers learned from and are sure of
 
 
 class Query(_Section):
@@ -144,6 +144,13 @@ class Config(_Section):
             raise ValueError(
                 "query.policy lc is the probability of the Viterbi path and needs tagger.head crf; lc_prime is for the linear head"
             )
+        own = self.self_training
+        if not own.teachers and (own.mined or own.generations > 1):
+            raise ValueError("self_training.mined and self_training.generations need self_training.teachers")
+        if own.mined and self.augment.variant == "none":
+            raise ValueError("self_training.mined generates with augment.variant, which is none")
+        if own.teachers and self.augment.fresh > 1:
+            raise ValueError("augment.fresh repeats the labeled sentences, which a student of self_training.teachers would see as often")
         if self.loop.slice is not None and self.loop.slice < self.loop.seed_size:
             raise ValueError(f"loop.slice ({self.loop.slice}) is smaller than loop.seed_size ({self.loop.seed_size})")
         return self

@@ -83,7 +83,7 @@ def training_runs(config: Config) -> int:
     members = 3 * rounds * (1 if proxy else student) if config.query.policy == "qbc" else 0
     guard = 2 * config.augment.guard * (rounds + 1) if config.augment.variant != "none" else 0
     table = config.augment.table == "trained" and config.augment.variant in ("whole", "sub", "label", "best")
-    return (rounds + 1) * student + members + proxy * rounds + guard + table
+    return (rounds + 1) * student + members + proxy * (rounds + (config.query.policy == "fluctuation")) + guard + table
 
 
 def environment() -> dict[str, Any]:

@@ -111,11 +111,11 @@ def _minutes(start: float) -> float:
 
 
 def _shared_gpu(workers: int) -> dict[str, str]:
-    """Two shares of the GPU for each of many workers, where MPS shares it.
+    """At most two shares of the GPU for each of many workers, where MPS shares it.
 
-    Small kernels of processes that may each spread over the whole GPU get in each other's way: kept to two shares, fourteen take 1.6 times
-    the steps. subtle: by the workers asked for, not those at work, since the size of its share decides how a product is summed up. And
-    never more than 12 %, nor for fewer workers than that suits: with 14 and 18 % losses became NaN on an H200, with 11, 12 and 100 % never.
+    Small kernels of processes that may each spread over the whole GPU get in each other's way: kept to 14 %, fourteen took 1.6 times the
+    steps. subtle: by the workers asked for, not those at work, since the size of its share decides how a product is summed up. And never
+    more than 12 %, nor for fewer workers than that suits: with 14 and 18 % losses became NaN on an H200, with 11, 12 and 100 % never.
     """
     return {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(max(1, min(_SHARE, 200 // workers)))} if workers >= _MANY else {}
 

@@ -44,6 +44,8 @@ class ScoreRange:
         if not 0 <= self.low < self.high <= top:
             kind = "quantiles between 0 and 1" if self.quantiles else "scores from 0 up"
             raise ConfigError(f"the score range {self.low:g},{self.high:g} is empty or out of bounds; give two {kind}, the lower first")
+        if self.soft and (self.quantiles or self.low or math.isinf(self.high)):
+            raise ConfigError("a soft score range is one finite score, such as ~500, at which half are kept")
 
     def of(self, real: Sequence[float]) -> ScoreRange:
         """The range in scores, once the real sentences' scores are known."""

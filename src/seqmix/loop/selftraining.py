@@ -30,7 +30,7 @@ class SelfTraining:
     steps: int | None = None  # the student's optimizer steps; None: as many as its set takes
     hard: bool = False  # take the teachers' best tag as certain
     generations: int = 1  # the students of one generation teach the next
-    mined: int = 0  # sentences to generate from the labeled ones and from those whose every tag the teachers are sure of
+    mined: int = 0  # sentences to generate from what the teachers learned from and those of the pool that they are sure of
 
 
 def self_trained(
@@ -46,7 +46,7 @@ def self_trained(
         for generation in range(wanted.generations, 0, -1):
             chosen = [pool[i] for i in np.sort(draws[0].permutation(len(pool))[: wanted.sentences])]
             tagged = taught(teachers, chosen, wanted.confidence, wanted.hard)
-            learned = [*sentences] * wanted.repeat + tagged + _mined(sentences, tagged, wanted.mined, augmenter(), draws[0])
+            learned = [*sentences] * wanted.repeat + tagged + _mined(sentences, tagged, wanted.mined, augmenter, draws[0])
             teachers = [fit(learned, wanted.steps, own, last) for own in (draws[1:] if generation > 1 else [rng])]
         return teachers[0]
 
@@ -66,13 +66,16 @@ def taught(teachers: Sequence[Tagger], sentences: Sequence[Sentence], confidence
 
 
 def _mined(
-    labeled: Sequence[Sentence], tagged: Sequence[Sentence], n: int, augmenter: Augmenter | None, rng: np.random.Generator
+    learned: Sequence[Sentence], tagged: Sequence[Sentence], n: int, augmenter: Callable[[], Augmenter | None], rng: np.random.Generator
 ) -> list[Sentence]:
-    """New sentences from labeled ones and those of the pool that the teachers are sure of: its mentions and contexts as partners."""
-    if augmenter is None or not n:
+    """New sentences from those learned from, generated ones included, and the sure ones of the pool: mentions and contexts as partners.
+
+    Sure: at no word do the teachers give a second tag as much as a trifle.
+    """
+    if not n or (made := augmenter()) is None:
         return []
     sure = [sentence for sentence in tagged if all(isinstance(row, str) for row in sentence.tags)]
-    return [one.sentence for one in augmenter.augment([*labeled, *sure], n, rng)]
+    return [one.sentence for one in made.augment([*learned, *sure], n, rng)]
 
 
 def _row(weights: NDArray[np.float32], tags: Sequence[str], hard: bool) -> Row:
