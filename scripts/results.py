@@ -11,6 +11,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import mode
 
 from results_best import best_recipe, levers
 from results_numbers import Measured, compare, f1_at, measure_all
@@ -183,19 +184,21 @@ def times(page: Page) -> list[str]:
     """Wall-clock of a run beside the paper's."""
     rows = []
     for name in MAIN:
-        runs = [list(rounds.values()) for series in page.arms(name).values() for rounds in series.runs.values()]
-        if runs:
+        everything = [list(rounds.values()) for series in page.arms(name).values() for rounds in series.runs.values()]
+        if everything:
+            device = mode(str(run[0]["device"]) for run in everything)
+            runs = [run for run in everything if str(run[0]["device"]) == device]
             spent = [sum(float(row["seconds"] or 0) for row in run) for run in runs]
             side = [int(run[0]["workers"] or 1) for run in runs]
             shares = [seconds / workers for seconds, workers in zip(spent, side, strict=True)]
-            paper, devices = page.paper[name], ", ".join(sorted({str(run[0]["device"]) for run in runs}))
+            paper = page.paper[name]
             theirs = f"*{paper['seconds']:,} s ({paper['name']}, P100)*"
             beside = "–".join(map(str, sorted({min(side), max(side)})))
             whole, share = (f"{sum(own) / len(own):.{digits}f} s" for own, digits in ((spent, 0), (shares, 1)))
-            rows.append([NAMES[page.measured[name].data], str(len(runs)), devices, beside, whole, share, theirs])
+            rows.append([NAMES[page.measured[name].data], str(len(runs)), device, beside, whole, share, theirs])
     header = ["data", "runs", "device", "side by side", "a run, beside the others", "a run's share of the device", "paper"]
-    about = "From the same runs: six trainings and all that is between them, mean over all arms; a run's share is its time divided by the "
-    about += "number side by side."
+    about = "From the same runs: six trainings and all that is between them, mean over all arms on the device that most ran on; "
+    about += "a run's share is its time divided by the number side by side."
     return ["## Time of a whole run", about, table(header, rows)] if rows else []
 
 

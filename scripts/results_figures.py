@@ -24,7 +24,7 @@ STYLE = {
 }  # fmt: skip
 COLORS = {
     "none": "#6b727b", "none at 10 epochs": "#a4aab2", "duplicate": "#e08a00", "sub": "#0072b2", "whole": "#56b4e9", "label": "#009e73",
-    "mention": "#c8102e", "token": "#cc79a7", "shuffle": "#8c6d1f", "mixup": "#7a4fbf", "best without SeqMix": "#c8102e", "best": "#0072b2",
+    "mention": "#c8102e", "token": "#cc79a7", "shuffle": "#8c6d1f", "mixup": "#7a4fbf", "best without SeqMix": "#c8102e", "best": "#1b2a6b",
     "none epochs=10": "#a4aab2", "none epochs=20": "#7fae3f", "none epochs=40": "#2f6b1d",
 }  # fmt: skip
 PAPER = "#111111"

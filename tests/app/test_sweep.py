@@ -53,7 +53,7 @@ def test_the_experiments_are_those_of_the_results_page() -> None:
     for name, sentences in zip(main, (700, 8499, 362), strict=True):
         arms = {arm.name: arm.config for arm in read_sweep(folder / f"{name}.toml").arms}
         assert list(arms) == [
-            "none", "none at 10 epochs", "duplicate", "whole", "sub", "label", "mention", "token", "shuffle", "mixup",
+            "none", "none at 10 epochs", "duplicate", "whole", "sub", "label", "mention", "token", "shuffle", "best", "mixup",
         ]  # fmt: skip
         assert [arm for arm, config in arms.items() if not config.loop.match_steps] == ["none at 10 epochs"]
         size, rounds = arms["sub"].query.size, arms["sub"].loop.rounds
