@@ -104,9 +104,7 @@ def test_fresh_mixes_stand_beside_labels_as_often_at_the_same_steps() -> None:
         return Lexicon.fit(sentences, steps, rng, last)
 
     for fresh in (1, 4):
-        made = recipe(
-            fit=fit, augmenter=lambda r: Replacement("duplicate"), rate=lambda r, fresh=fresh: 0.5 * fresh, steps=lambda n: n, fresh=fresh
-        )
+        made = recipe(fit=fit, augmenter=lambda r: Replacement("duplicate"), rate=lambda r: 0.5, steps=lambda n: n, fresh=fresh)
         learner = ActiveLearner(made, Pool.of(gold[20:], gold[:20]), 0)
         learner.augment(gold[:20])
         learner.train()

@@ -84,7 +84,7 @@ class Augment(_Section):
 
     variant: Literal["none", "whole", "sub", "label", "mention", "token", "shuffle", "duplicate", "best"] = "sub"
     rate: Rate | Annotated[list[Rate], Field(min_length=1)] = 0.2
-    fresh: Count = 1  # generate so many times as many, so that no epoch sees those of the one before
+    fresh: Count = 1  # generate so many times as many: none comes twice in so many epochs
     alpha: Positive | Annotated[list[Positive], Field(min_length=1)] = 8.0
     window: Count = 5
     density: float = Field(default=0.6, ge=0, le=1)

@@ -151,7 +151,7 @@ def build_recipe(
         fit=self_trained(fit, lambda: unlabeled, student, lambda: augmenter(0)) if wanted.teachers else fit,
         policy=build_policy(config.query.policy, config.query.diverse, config.query.without_entity, config.query.tokens),
         augmenter=augmenter,
-        rate=lambda round: at(config.augment.rate, round) * config.augment.fresh,
+        rate=lambda round: at(config.augment.rate, round),
         fresh=config.augment.fresh,
         steps=steps,
         match_steps=config.loop.match_steps,
@@ -165,7 +165,7 @@ def build_recipe(
         made = augmenter(round)
         assert made is not None
         return does_it_help(
-            labeled, made, at(config.augment.rate, round), fit, steps, np.random.default_rng([config.seed, round, 99]), config.augment.guard
+            labeled, made, recipe.rate(round), fit, steps, np.random.default_rng([config.seed, round, 99]), config.augment.guard
         )
 
     return recipe, guard

@@ -43,7 +43,7 @@ class Recipe:
     match_steps: bool = True  # count the sentences augmentation should give even where there is none, so that arms take equal steps
     warm: bool = False
     members: int = 3
-    fresh: int = 1  # the rate is so many times what an epoch should see, and the labeled sentences stand there as often
+    fresh: int = 1  # generate so many times as many, and learn from the labeled sentences as often: none comes twice in so many epochs
     proxy: Fit | None = None  # fits a smaller tagger that looks at the pool in place of the large one
 
 
@@ -91,9 +91,13 @@ class ActiveLearner:
         scores = ids.scores if isinstance(ids, Chosen) else {}
         return (list(ids), [scores.get(id) for id in ids]) if return_scores else list(ids)
 
+    def wanted(self, labeled: int) -> int:
+        """How many sentences augmentation is asked for when so many have been labeled."""
+        return round(self.recipe.rate(self.round) * self.recipe.fresh * labeled)
+
     def augment(self, batch: Sequence[Sentence]) -> Augmentation:
         """New sentences from the newly labeled ones only (Algorithm 1), accumulated."""
-        wanted = round(self.recipe.rate(self.round) * len(batch))
+        wanted = self.wanted(len(batch))
         augmenter = self.recipe.augmenter(self.round)
         rng = generator(self.seed, self.round, "augment")
         made = augmenter.augment(batch, wanted, rng) if augmenter is not None and wanted > 0 else Augmentation((), 0)

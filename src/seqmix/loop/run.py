@@ -200,7 +200,7 @@ def _kept(path: Path, make: Callable[[], tuple[list[str], list[float | None]]]) 
 def _augmented(learner: ActiveLearner, batch: Sequence[Sentence], place: Path, guard: dict[str, Any] | None) -> dict[str, Any]:
     """Generate, or read what was generated; augmentation that the guard found to hurt is left out this round."""
     path, about = place / "generated.jsonl", place / "augmentation.json"
-    asked = round(learner.recipe.rate(learner.round) * len(batch))
+    asked = learner.wanted(len(batch))
     if about.exists():
         described = read_described(about, asked)
         learner.generated += read_generated(path, learner.round, described)
