@@ -266,6 +266,9 @@ seeds = [100, 101, 102, 103, 104]
 "adapt.epochs" = 6
 [arms."adapted + sub"]
 "adapt.epochs" = 6
+[arms."adapted + sub + CRF"]
+"adapt.epochs" = 6
+"tagger.head" = "crf"
 """
 BEST = """title = "The best recipe at 200 sentences"
 data = "conll03"
@@ -288,7 +291,7 @@ seeds = 10
 def test_levers_are_read_on_dev_against_plain_training_and_against_the_same_without_the_last_one(tmp_path: Path) -> None:
     repository, seeds = Repository(tmp_path), range(100, 105)
     repository.sweep("levers", LEVERS)
-    arms = {"none": 0.70, "adapted": 0.75, "adapted + sub": 0.74}
+    arms = {"none": 0.70, "adapted": 0.75, "adapted + sub": 0.74, "adapted + sub + CRF": 0.76}
     repository.table("levers", {name: dict.fromkeys(seeds, height) for name, height in arms.items()}, (200,))
 
     text = repository.write()
@@ -296,7 +299,8 @@ def test_levers_are_read_on_dev_against_plain_training_and_against_the_same_with
     assert row(text, "`none`")[1:] == ["5", "71.0 ± 0.0", "", "", "", "", ""], "dev, which the made-up tables have 1 above test"
     assert row(text, "`adapted`")[3:] == ["+5.0 (+5.0 to +5.0)", "5 of 5", "", "", ""]
     assert row(text, "`adapted + sub`")[3:] == ["+4.0 (+4.0 to +4.0)", "5 of 5", "−1.0 (−1.0 to −1.0)", "0 of 5", "`adapted`"]
-    assert "Added to another lever: −1.0 (`adapted + sub`)" in text and "`adapted` +5.0 (+5.0 to +5.0)" in text
+    assert row(text, "`adapted + sub + CRF`")[5:] == ["+2.0 (+2.0 to +2.0)", "5 of 5", "`adapted + sub`"]
+    assert "Added to another lever: −1.0 (`adapted + sub`) to +2.0" in text and "`adapted` +5.0 (+5.0 to +5.0)" in text
     assert (repository.docs / "img" / "results-levers.png").exists()
 
 

@@ -1,0 +1,100 @@
+"""Does a training repeat while others run beside it? Processes that do the same work at once, and which of them end with other weights.
+
+python bench/repeat.py [--processes 16] [--steps 380] [--size 1000] [--data GENIA2011] [--attention math] [--poison]
+
+They share a GPU as the environment says: through CUDA MPS where its daemon runs, each with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE of it, else
+in turns. `--poison` fills free memory with NaN before every stretch of steps instead: what reads before it writes would show.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import zlib
+from collections import Counter
+from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from common import show
+from seqmix.data import formats
+from seqmix.data.tagset import TagSet
+from seqmix.tagger import Settings, Tagger, graphs
+
+_DATA = Path(__file__).parents[2] / "shared" / "data" / "genia2011"
+
+
+def trained(args: argparse.Namespace) -> list[int]:
+    """Checksums of the weights after each of two trainings."""
+    sentences = list(formats.read(args.data / "train.tsv"))
+    tags = TagSet.of(sentences)
+    chosen = [sentences[i] for i in np.random.default_rng(0).permutation(len(sentences))[: args.size]]
+    found = []
+    for _ in range(2):
+        if args.gate is not None and not found:
+            _wait(args.gate)
+        with sdpa_kernel(SDPBackend.MATH) if args.attention == "math" else nullcontext():
+            tagger = Tagger(settings=Settings(steps=args.steps)).fit(chosen, np.random.default_rng(1), tags)
+        weights = [value.cpu().numpy().tobytes() for value in tagger._network.state_dict().values()]
+        found.append(zlib.crc32(b"".join(weights)))
+    return found
+
+
+def _wait(gate: Path) -> None:
+    """Until all are ready."""
+    gate.with_suffix(f".{os.getpid()}").touch()
+    while not gate.exists():
+        time.sleep(0.01)
+
+
+def poisoned() -> None:
+    """Free memory of the GPU is NaN before every stretch of steps."""
+    run = graphs._Stage.run
+
+    def spoiled(*given: Any) -> list[float]:
+        sizes = [2**k for k in range(7, 26)] * 3 + [3 * 2**k for k in range(6, 22)] * 2
+        for tensor in [torch.full((n,), float("nan"), device="cuda") for n in sizes]:
+            del tensor
+        return run(*given)
+
+    graphs._Stage.run = spoiled  # type: ignore[method-assign]
+
+
+def beside(args: argparse.Namespace) -> list[int]:
+    """The checksums of all processes."""
+    with TemporaryDirectory() as folder:
+        gate = Path(folder) / "gate"
+        command = [sys.executable, __file__, *sys.argv[1:], "--gate", str(gate)]
+        others = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(args.processes)]
+        while len(list(gate.parent.iterdir())) < len(others) and all(other.poll() is None for other in others):
+            time.sleep(0.1)
+        gate.touch()
+        return [int(number) for other in others for number in other.communicate()[0].split()]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--processes", type=int, default=16)
+    parser.add_argument("--steps", type=int, default=380)
+    parser.add_argument("--size", type=int, default=1000)
+    parser.add_argument("--data", type=Path, default=_DATA)
+    parser.add_argument("--attention", choices=("as it is", "math"), default="as it is")
+    parser.add_argument("--poison", action="store_true")
+    parser.add_argument("--gate", type=Path, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.gate is not None:
+        if args.poison:
+            poisoned()
+        print(*trained(args))
+    else:
+        found = beside(args)
+        alike = Counter(found).most_common(1)[0][1]
+        show(["trainings", "that differ from most"], [[str(len(found)), str(len(found) - alike)]])
