@@ -75,6 +75,7 @@ def test_workers_end_with_their_parent(kill: signal.Signals, code: int, tmp_path
     parent = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True, preexec_fn=_heed_ctrl_c)
     _until(lambda: all(file.exists() and file.read_text() for file in files))
 
+    assert all(_deaf_to_ctrl_c(int(file.read_text())) for file in files)
     if kill == signal.SIGINT:
         os.killpg(parent.pid, kill)  # as a terminal does: parent and children
     else:
@@ -88,6 +89,11 @@ def test_workers_end_with_their_parent(kill: signal.Signals, code: int, tmp_path
 def _heed_ctrl_c() -> None:
     """What runs in the background of a shell ignores Ctrl-C, and so does all that it starts."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _deaf_to_ctrl_c(pid: int) -> bool:
+    blocked = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigBlk"))
+    return bool(int(blocked.split()[1], 16) & 1 << (signal.SIGINT - 1))
 
 
 def _until(true: Any, seconds: float = 120) -> None:

@@ -13,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -146,6 +146,7 @@ def _hired(work: Work[J], workers: int) -> _Worker[J]:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+    resource_tracker.ensure_running()  # subtle: the first start would start it, and that lets Ctrl-C through again
     ctrl_c = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a worker inherits this: Ctrl-C is the parent's to answer
     try:
         share = str(max(1, len(os.sched_getaffinity(0)) // workers))
