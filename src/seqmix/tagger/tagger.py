@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy, deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -22,12 +23,14 @@ from seqmix.errors import ConfigError, DataError, ModelError, TagError
 from seqmix.protocols import Measure
 from seqmix.starter import STARTER
 from seqmix.starter.loader import NO_CODE, base_encoder
-from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
+from seqmix.tagger import decoding
+from seqmix.tagger.crf import Chain
+from seqmix.tagger.decoding import Path
 from seqmix.tagger.encoders import device_of, pieces_of, pretrained
 from seqmix.tagger.folders import FORMAT_VERSION, check, checksums, describe, writing
 from seqmix.tagger.int8 import quantized, whole
 from seqmix.tagger.memory import stretches
-from seqmix.tagger.network import HEADS, Network, padded
+from seqmix.tagger.network import HEADS, Network
 from seqmix.tagger.pieces import WordPieces
 from seqmix.tagger.processes import ALONE, Processes
 from seqmix.tagger.reading import MEASURES, Reduce, Tell, by_sentence, chunks, read
@@ -37,15 +40,6 @@ from seqmix.tagger.training import Progress, seeded, train
 
 T = TypeVar("T")
 MOST_TAGS = 2000
-
-
-@dataclass(frozen=True)
-class Path:
-    """One way to tag a sentence, and how probable the tagger finds it."""
-
-    tags: tuple[str, ...]
-    probability: float
-    by_token: tuple[float, ...] = ()  # the probability of each token's tag, when asked for
 
 
 class Tagger:
@@ -135,7 +129,7 @@ class Tagger:
         _, _, known = self._ready()
 
         def reduce(scores: torch.Tensor, own: Sequence[Sentence], ends: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            return (self._probabilities(scores, own, ends),)
+            return (self._by_token(scores, own, ends),)
 
         return self._map(sentences, reduce, by_sentence, np.zeros((0, len(known)), dtype=np.float32))
 
@@ -147,7 +141,7 @@ class Tagger:
         """
 
         def reduce(scores: torch.Tensor, own: Sequence[Sentence], ends: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            by_token = MEASURES[measure](self._probabilities(scores, own, ends).double())
+            by_token = MEASURES[measure](self._by_token(scores, own, ends).double())
             sums = torch.segment_reduce(by_token, "sum", lengths=ends, unsafe=True)  # unsafe: the lengths are ours, and checking waits
             return (sums if measure == "least" else sums / ends,)
 
@@ -163,45 +157,13 @@ class Tagger:
         """
         _, _, known = self._ready()
         start, moves, end = (torch.from_numpy(mask).to(self.device) for mask in legal_moves(known))
+        rules = (start, moves, end) if legal else None
 
         def reduce(scores: torch.Tensor, own: Sequence[Sentence], ends: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            lengths = tuple(len(s) for s in own)
-            sure = (self._probabilities(scores, own, ends),) if by_token else ()
-            chain = self._chain()
-            if chain is None:
-                scores = torch.log_softmax(scores, dim=1)
-                log_z = torch.zeros(len(lengths), device=scores.device)
-                zeros = scores.new_zeros
-                chain = Chain(zeros(len(known), len(known)), zeros(len(known)), zeros(len(known)))
-            else:
-                log_z = log_partition(padded(scores, lengths), ends, chain)
-            if legal:
-                chain = chain.restricted(start, moves, end)
-            if keep:
-                rows = np.concatenate([known.rows(s) for s in own])
-                scores = scores.masked_fill(torch.from_numpy(rows == 0).to(scores.device), IMPOSSIBLE)
-            paths, best = best_paths(padded(scores, lengths), ends, chain, n)
-            chances = (best - log_z[:, None]).double().exp()  # a long sentence's best path may be no float32
-            there = best > best[:, :1] + IMPOSSIBLE / 2  # the best always; others only if they break no more rules than it
-            return paths, chances, there, *sure
+            sure = (self._by_token(scores, own, ends),) if by_token else ()
+            return *decoding.search(scores, own, ends, self._chain(), known, n, rules, keep), *sure
 
-        def tell(found: tuple[torch.Tensor, ...], own: Sequence[Sentence]) -> list[list[Path]]:
-            paths, chances, there, *sure = found
-            by_word = [rows.tolist() for rows in sure[0].split([len(s) for s in own])] if sure else [[] for _ in own]
-            return [
-                [
-                    Path(
-                        tuple(known.tags[i] for i in path[: len(sentence)]),
-                        chance,
-                        tuple(row[i] for row, i in zip(rows, path, strict=False)),  # behind its end a path goes on
-                    )
-                    for path, chance, real in zip(ways, likely, kept, strict=True)
-                    if real
-                ]
-                for sentence, rows, ways, likely, kept in zip(own, by_word, *(t.tolist() for t in (paths, chances, there)), strict=True)
-            ]
-
-        return self._map(sentences, reduce, tell, [Path((), 1.0)])
+        return self._map(sentences, reduce, partial(decoding.told, known=known), [Path((), 1.0)])
 
     def predict(self, sentences: Iterable[Sentence], legal: bool = True, keep: bool = False) -> Iterator[Sentence]:
         """The sentences with their most probable tags."""
@@ -297,14 +259,8 @@ class Tagger:
         network, _, _ = self._ready()
         return network.chain() if network.chain is not None else None
 
-    def _probabilities(self, scores: torch.Tensor, own: Sequence[Sentence], ends: torch.Tensor) -> torch.Tensor:
-        """Flat [n_words, n_tags]."""
-        chain = self._chain()
-        if chain is None:
-            return torch.softmax(scores, dim=1)
-        lengths = tuple(len(s) for s in own)
-        full = marginals(padded(scores, lengths), ends, chain)
-        return torch.cat([rows[:length] for rows, length in zip(full, lengths, strict=True)])
+    def _by_token(self, scores: torch.Tensor, own: Sequence[Sentence], ends: torch.Tensor) -> torch.Tensor:
+        return decoding.by_token(scores, own, ends, self._chain())
 
     def _map(self, sentences: Iterable[Sentence], reduce: Reduce, tell: Tell[T], empty: T, hidden: bool = False) -> Iterator[T]:
         network, pieces, _ = self._ready()
