@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,7 @@ import pytest
 import tiny
 from seqmix.app.cli import run
 from seqmix.serve.project import Settings, create_project, open_project
-
-TRAINER_SECONDS = 90.0  # until a trainer on a busy machine has loaded torch and trained a tiny encoder
+from waiting import PATIENCE, until
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +58,8 @@ class Running:
         with self.client() as client:
             return client.get("/api/status").json()
 
-    def ends(self, seconds: float = 20) -> int:
-        return self.process.wait(seconds)
+    def ends(self) -> int:
+        return self.process.wait(PATIENCE)
 
 
 @contextmanager
@@ -78,13 +77,6 @@ def annotating(folder: Path, *more: str) -> Iterator[Running]:
         if process.poll() is None:
             process.kill()
             process.wait()
-
-
-def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.1)
 
 
 def alive(pid: int) -> bool:
@@ -119,7 +111,7 @@ def test_a_person_labels_the_model_follows_and_ctrl_c_ends_it_all(folder: Path):
             assert browser.get("/api/project").json()["annotator"]["admin"] is True
         with server.client() as client:
             label(client, 6)
-        until(lambda: (server.status()["model"] or {}).get("folder"), TRAINER_SECONDS)
+        until(lambda: (server.status()["model"] or {}).get("folder"))
         model = server.status()["model"]
         trainer = trainer_of(server.process.pid)
         with server.client() as client:
@@ -131,7 +123,7 @@ def test_a_person_labels_the_model_follows_and_ctrl_c_ends_it_all(folder: Path):
         assert (folder / model["folder"] / "tagger.json").exists()
         assert 0 < shown["suggestion"]["confidence"] <= 1
         assert trainer is not None
-        until(lambda: not alive(trainer), 5)
+        until(lambda: not alive(trainer))
         assert "stopped" in server.said.read_text()
         assert "Traceback" not in server.said.read_text() + (folder / "trainer.log").read_text()
 
@@ -141,12 +133,12 @@ def test_kill_9_of_the_server_ends_the_trainer_and_loses_no_answer(folder: Path)
     with annotating(folder) as server:
         until(lambda: trainer_of(server.process.pid) is not None)
         trainer = trainer_of(server.process.pid)
-        until(lambda: server.status()["model"], TRAINER_SECONDS)  # it has noted that it lives: it watches its parent by now
+        until(lambda: server.status()["model"])  # it has noted that it lives: it watches its parent by now
         with server.client() as client:
             ids = label(client, 4)
         server.process.kill()
         server.ends()
-        until(lambda: not alive(trainer), 10)
+        until(lambda: not alive(trainer))
     with open_project(folder) as own:
         assert sorted(s.id for s in own.store.labeled()) == sorted(ids)
     with annotating(folder, "--no-train") as again:

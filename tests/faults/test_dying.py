@@ -9,8 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,9 @@ import pytest
 from scenes import Background, Stage, Sweep
 
 from seqmix.serve.project import open_project
+from waiting import PATIENCE, until
 
 pytestmark = [pytest.mark.faults, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
-PATIENCE = 240.0  # seconds, on a machine with other work
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +29,6 @@ def stage(tmp_path_factory) -> Stage:
 def children(pid: int) -> list[int]:
     tasks = Path(f"/proc/{pid}/task")
     return [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()] if tasks.exists() else []
-
-
-def until(condition: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
-    return found
 
 
 def test_a_sweep_whose_workers_are_killed_ends_with_the_same_rows(stage: Stage, tmp_path: Path) -> None:

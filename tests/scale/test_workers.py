@@ -6,14 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import jobs
 from seqmix.scale.workers import Event, work_through
+from waiting import until
 
 
 def heard(todo: list[str], workers: int = 1) -> list[Event[str]]:
@@ -73,7 +72,7 @@ def test_workers_end_with_their_parent(kill: signal.Signals, code: int, tmp_path
     files = [tmp_path / "a", tmp_path / "b"]
     command = [sys.executable, jobs.__file__, *(f"sleep {file}" for file in files)]
     parent = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True, preexec_fn=_heed_ctrl_c)
-    _until(lambda: all(file.exists() and file.read_text() for file in files))
+    until(lambda: all(file.exists() and file.read_text() for file in files))
 
     assert all(_deaf_to_ctrl_c(int(file.read_text())) for file in files)
     if kill == signal.SIGINT:
@@ -83,7 +82,7 @@ def test_workers_end_with_their_parent(kill: signal.Signals, code: int, tmp_path
     _, said = parent.communicate(timeout=60)
 
     assert parent.returncode == code and "Traceback" not in said
-    _until(lambda: not any(_lives(int(file.read_text())) for file in files))
+    until(lambda: not any(_lives(int(file.read_text())) for file in files))
 
 
 def _heed_ctrl_c() -> None:
@@ -94,13 +93,6 @@ def _heed_ctrl_c() -> None:
 def _deaf_to_ctrl_c(pid: int) -> bool:
     blocked = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigBlk"))
     return bool(int(blocked.split()[1], 16) & 1 << (signal.SIGINT - 1))
-
-
-def _until(true: Any, seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def _lives(pid: int) -> bool:

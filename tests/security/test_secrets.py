@@ -8,8 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 import tiny
 from seqmix.app.cli import run
 from seqmix.serve.project import Settings, create_project
+from waiting import until
 
 PASSWORD, KEY = "the-password-of-the-backend", "0123456789abcdef-the-key-of-label-studio"
 
@@ -58,13 +58,6 @@ def serving(said: Path, *arguments: str, **secrets: str) -> Iterator[Server]:
         if process.poll() is None:
             process.kill()
             process.wait()
-
-
-def until(condition: Callable[[], object], seconds: float = 120.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.1)
 
 
 def holding(folder: Path, *secrets: str) -> list[str]:

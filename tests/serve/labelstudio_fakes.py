@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -145,12 +144,3 @@ def event(action: str, **payload: Any) -> dict[str, Any]:
 def created(id: int, task_id: int, text: str, *result: dict[str, Any], action: str = "ANNOTATION_CREATED", **more: Any) -> dict[str, Any]:
     own = {key: value for key, value in task(task_id, text).items() if key != "annotations"}
     return event(action, annotation=annotation(id, task_id, *result, **more), task=own)
-
-
-def eventually(true: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """Wait for the background."""
-    end = time.monotonic() + seconds
-    while not (found := true()):
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
-    return found

@@ -13,9 +13,10 @@ import pytest
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from labelstudio_fakes import CONFIG, PROJECT, UID, Memory, annotation, backend, created, event, eventually, region, task
+from labelstudio_fakes import CONFIG, PROJECT, UID, Memory, annotation, backend, created, event, region, task
 
 from seqmix.serve.labelstudio import Password, create_app
+from waiting import until
 
 TAGS = ("O", "B-LOC", "B-PER", "I-LOC", "I-PER")
 TEXTS = {1: "Lena left Oslo.", 2: "🚀🇳🇴 Lena left Oslo.", 3: "nothing here", 4: "Bo and Ada met in Rome", 5: "Lena saw Rome"}
@@ -53,7 +54,7 @@ def label(studio: TestClient, *ids: int) -> None:
 
 
 def trained(studio: TestClient, on: int) -> dict[str, Any]:
-    return dict(eventually(lambda: (found := studio.get("/health").json())["trained_on"] == on and found["phase"] == "waiting" and found))
+    return dict(until(lambda: (found := studio.get("/health").json())["trained_on"] == on and found["phase"] == "waiting" and found))
 
 
 def test_it_says_that_it_is_up(studio: TestClient) -> None:
@@ -76,7 +77,7 @@ def test_before_there_are_labels_tasks_are_ranked_and_nothing_is_suggested(studi
     first = predict(studio, 1, 2, 3)
     assert first == [[], [], []] or all(one["result"] == [] for one in first)  # nothing is ranked yet, or it was quick
 
-    later = eventually(lambda: (found := predict(studio, 1, 2, 3)) and all(found) and found)
+    later = until(lambda: (found := predict(studio, 1, 2, 3)) and all(found) and found)
     assert [one["result"] for one in later] == [[], [], []]
     assert sorted(one["score"] for one in later) == pytest.approx([1 / 6, 3 / 6, 5 / 6])
 
@@ -150,7 +151,7 @@ def test_a_text_that_stands_there_twice_is_wanted_once(tmp_path: Path) -> None:
 
 def test_too_few_annotations_train_nothing_until_the_button_is_pressed(studio: TestClient) -> None:
     predict(studio, *TEXTS)
-    version = eventually(lambda: "0001" in (found := studio.get("/health").json()["model_version"]) and found)
+    version = until(lambda: "0001" in (found := studio.get("/health").json()["model_version"]) and found)
     label(studio, 1, 2)
     hook(studio, created(101, 1, TEXTS[1], region(TEXTS[1], "Lena", "PER"), region(TEXTS[1], "Oslo", "LOC")))  # sent again: nothing new
     assert studio.get("/health").json()["model_version"] == version
@@ -279,11 +280,11 @@ def test_a_round_that_fails_is_told_and_tried_again_when_there_is_more(tmp_path:
     with client(tmp_path, round=fails, min_new=1) as studio:
         studio.post("/setup", json={"project": UID, "schema": CONFIG})
         label(studio, 1)
-        eventually(lambda: studio.get("/health").json()["error"] == "the disk is full")
+        until(lambda: studio.get("/health").json()["error"] == "the disk is full")
         before = len(tried)
         assert predict(studio, 1) == [[]]
         label(studio, 3)
-        eventually(lambda: len(tried) > before)
+        until(lambda: len(tried) > before)
         assert studio.get("/health").json()["labeled"] == 2
 
 
@@ -427,7 +428,7 @@ def test_strange_texts_are_text(studio: TestClient) -> None:
 
 def test_a_task_whose_text_is_elsewhere_gets_no_prediction(studio: TestClient) -> None:
     predict(studio, *TEXTS)
-    eventually(lambda: studio.get("/health").json()["model_version"].endswith("0001"))
+    until(lambda: studio.get("/health").json()["model_version"].endswith("0001"))
     body = {"project": UID, "label_config": CONFIG, "tasks": [{"id": 50, "data": {"body": "Lena"}}, task(1, TEXTS[1])]}
 
     missing, there = studio.post("/predict", json=body).json()["results"]

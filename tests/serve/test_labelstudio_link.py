@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from labelstudio_fakes import CONFIG, UID, annotation, backend, created, event, eventually, region, task
+from labelstudio_fakes import CONFIG, UID, annotation, backend, created, event, region, task
 
 from seqmix.errors import ConfigError
 from seqmix.serve import labelstudio_worker
@@ -20,6 +20,7 @@ from seqmix.serve.labelstudio_answers import Answers
 from seqmix.serve.labelstudio_file import File
 from seqmix.serve.labelstudio_link import Link, LinkError
 from seqmix.serve.labelstudio_rounds import Rank
+from waiting import until
 
 KEY = "0123456789abcdef"
 HERE = "http://127.0.0.1:9090"
@@ -169,19 +170,19 @@ def test_each_round_puts_the_projects_tasks_in_order(studio: Studio, tmp_path: P
     studio.tasks = [task(1, "Lena left"), task(2, "Bo met Ada"), task(3, "Lena", annotation(9, 3, region("Lena", "Lena", "PER")))]
     with TestClient(create_app(backend(tmp_path, link=Link(studio.url, KEY), min_new=1)), base_url=HERE) as client:
         client.post("/setup", json={"project": UID, "schema": CONFIG})
-        eventually(lambda: client.get("/health").json()["trained_on"] == 1)  # the annotation that was there before we came
-        first = eventually(lambda: studio.model_version.startswith("seqmix-") and len(studio.predictions) == 2 and studio.model_version)
+        until(lambda: client.get("/health").json()["trained_on"] == 1)  # the annotation that was there before we came
+        first = until(lambda: studio.model_version.startswith("seqmix-") and len(studio.predictions) == 2 and studio.model_version)
         scores = {one["task"]: one["score"] for one in studio.predictions}
         assert scores[2] < scores[1]  # nothing is known of Bo and Ada
         assert client.get("/health").json()["error"] is None
 
         client.post("/webhook", json=event("TASKS_CREATED", tasks=[task(4, "Bo left")]))
-        eventually(lambda: {one["task"] for one in studio.predictions} == {1, 2, 4})
+        until(lambda: {one["task"] for one in studio.predictions} == {1, 2, 4})
         assert {one["model_version"] for one in studio.predictions} == {first}
 
         client.post("/webhook", json=created(10, 2, "Bo met Ada", region("Bo met Ada", "Bo", "PER")))
-        eventually(lambda: studio.model_version > first)
-        eventually(lambda: {one["task"] for one in studio.predictions} == {1, 4})
+        until(lambda: studio.model_version > first)
+        until(lambda: {one["task"] for one in studio.predictions} == {1, 4})
         assert {one["model_version"] for one in studio.predictions} == {studio.model_version}
 
 
@@ -190,20 +191,20 @@ def test_predictions_that_were_refused_are_sent_again_whole(studio: Studio, tmp_
     studio.strict, studio.tasks = True, [task(1, "Lena left"), task(2, "Bo met Ada"), task(3, "Ada")]
     with TestClient(create_app(backend(tmp_path, link=Link(studio.url, KEY))), base_url=HERE) as client:
         client.post("/setup", json={"project": UID, "schema": CONFIG})
-        eventually(lambda: client.get("/health").json()["tasks"] == 3)
+        until(lambda: client.get("/health").json()["tasks"] == 3)
         studio.tasks = studio.tasks[:2]  # task 3 is deleted, and nobody told us
         client.post("/webhook", json=created(1, 1, "Lena left", region("Lena left", "Lena", "PER")))
         client.post("/webhook", json=event("START_TRAINING"))
 
-        eventually(lambda: client.get("/health").json()["tasks"] == 2)
-        eventually(lambda: studio.model_version == client.get("/health").json()["model_version"])
-        eventually(lambda: [one["task"] for one in studio.predictions] == [2])
-        eventually(lambda: client.get("/health").json()["error"] is None)
+        until(lambda: client.get("/health").json()["tasks"] == 2)
+        until(lambda: studio.model_version == client.get("/health").json()["model_version"])
+        until(lambda: [one["task"] for one in studio.predictions] == [2])
+        until(lambda: client.get("/health").json()["error"] is None)
 
 
 def test_a_label_studio_that_is_down_stops_nothing(tmp_path: Path) -> None:
     with TestClient(create_app(backend(tmp_path, link=Link("http://127.0.0.1:9", KEY), min_new=1)), base_url=HERE) as client:
         client.post("/setup", json={"project": UID, "schema": CONFIG})
         client.post("/webhook", json=created(1, 1, "Lena left", region("Lena left", "Lena", "PER")))
-        eventually(lambda: client.get("/health").json()["trained_on"] == 1)
+        until(lambda: client.get("/health").json()["trained_on"] == 1)
         assert "cannot talk to Label Studio" in client.get("/health").json()["error"]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +30,7 @@ from seqmix.serve.status import NOTE, _model
 from seqmix.serve.suggestions import Guess, suggestion, with_quota
 from seqmix.serve.supervisor import Supervisor
 from seqmix.serve.trainer import Parts, Trainer
+from waiting import until
 
 TAGS = TagSet.ordered(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
 
@@ -433,13 +432,6 @@ def test_the_real_parts_rank_train_suggest_and_leave_a_tagger_that_predict_takes
 
 
 # The process.
-
-
-def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
 
 
 def test_a_trainer_that_dies_is_started_again_and_the_trouble_is_told(tmp_path):

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_support import TAGS, Served, until
+from page_support import TAGS, Served
 
 from seqmix.data.sentence import Sentence
+from waiting import until
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 

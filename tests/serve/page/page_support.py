@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,15 +20,6 @@ class Served:
 
     def invite(self, name: str, admin: bool = False) -> str:
         return f"{self.url}/login?token={self.project.store.add_annotator(name, admin)}"
-
-
-def until(true: Callable[[], Any], seconds: float = 15.0) -> Any:
-    """Wait for something to become true, and give it."""
-    end = time.monotonic() + seconds
-    while not (found := true()):
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
-    return found
 
 
 def lines(*texts: str) -> list[Sentence]:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_support import TAGS, press, until
+from page_support import TAGS, press
 
 import seqmix
 from seqmix.data.scheme import spans
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import CharSpan, from_text, tags_from_text
+from waiting import until
 
 WANTED = 30
 SECONDS = 240  # for a training on a machine that has other things to do
@@ -64,7 +65,7 @@ def link(project: Path) -> Iterator[str]:
     said: list[str] = []
     thread = threading.Thread(target=lambda: said.extend(process.stderr or ()), daemon=True)
     thread.start()
-    yield until(lambda: next((found[0] for line in said if (found := re.search(r"http://\S+/login\?token=\S+", line))), None), 60)
+    yield until(lambda: next((found[0] for line in said if (found := re.search(r"http://\S+/login\?token=\S+", line))), None))
     process.send_signal(signal.SIGTERM)
     process.wait(30)
     thread.join(5)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from page_support import lines, press, ranked, shown, stored, until
+from page_support import lines, press, ranked, shown, stored
 
 from seqmix.errors import StoreError
+from waiting import until
 
 Serve = Callable[..., Any]
 TEXTS = ("Lena Okafor left Oslo for Rome .", "Acme sold a mill in Ghana .", "Nobody came .", "Ada met Bo in Turin .")
