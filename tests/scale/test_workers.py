@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import jobs
-from seqmix.scale.workers import Event, work_through
+from seqmix.scale.workers import Event, cores, work_through
 from waiting import until
 
 
@@ -59,12 +59,18 @@ def test_no_job_starts_when_the_time_is_up() -> None:
 
 def test_workers_share_the_cores_unless_the_user_said_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    many = len(os.sched_getaffinity(0)) + 1
+    many = cores() + 1
     assert heard(["threads"], workers=many)[0].value[0] == "1"
     assert "OMP_NUM_THREADS" not in os.environ
 
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     assert heard(["threads"], workers=many)[0].value[0] == "7"
+
+
+def test_cores_are_counted_where_the_system_does_not_tell_which_are_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity")
+
+    assert cores() == os.cpu_count()
 
 
 @pytest.mark.parametrize(("kill", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])

@@ -149,13 +149,18 @@ def _hired(work: Work[J], workers: int) -> _Worker[J]:
     resource_tracker.ensure_running()  # subtle: the first start would start it, and that lets Ctrl-C through again
     ctrl_c = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a worker inherits this: Ctrl-C is the parent's to answer
     try:
-        share = str(max(1, len(os.sched_getaffinity(0)) // workers))
+        share = str(max(1, cores() // workers))
         with unless_set({"OMP_NUM_THREADS": share, "RAYON_NUM_THREADS": share}):
             process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, ctrl_c)
     theirs.close()
     return _Worker(process, ours)
+
+
+def cores() -> int:
+    """Cores this process may use, where the system tells (macOS does not), else all there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
