@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import mode
 
 from results_best import best_recipe, levers
+from results_devices import devices, on_cpu
 from results_numbers import Measured, compare, f1_at, measure_all
 from results_sections import NAMES, Claim, Page, Section, against, by_policy, longer_training, main_curves, noted, settings
 from results_tried import tried
@@ -42,6 +43,7 @@ ORDER = (
     "best",
     "best-curves",
     "levers",
+    "devices",
 )
 KINDS: dict[str, Callable[[Measured, Page], Section]] = {
     **dict.fromkeys(MAIN, main_curves),
@@ -52,6 +54,7 @@ KINDS: dict[str, Callable[[Measured, Page], Section]] = {
     "best-curves": against("conll03 none"),
     "best": best_recipe,
     "levers": levers,
+    "devices": devices,
 }
 POLICIES = {"random": "random", "lc": "LC", "nte": "NTE", "qbc": "QBC", "sub": "sub"}  # as the paper calls them
 ASKED = {  # where each data set's own are, and what they are called there
@@ -221,9 +224,20 @@ def remarks(m: Measured) -> list[str]:
     full = max(len(m.experiment.seeds), *(len(series.runs) for series in m.arms.values()))
     fewer = [f"`{arm}` {len(series.runs)}" for arm, series in m.arms.items() if len(series.runs) < full]
     texts += [f"Seeds are missing: {', '.join(fewer)} of {full}."] if fewer else []
+    texts += elsewhere(m)
     texts += [f"Not measured yet: {', '.join(f'`{arm}`' for arm in m.missing)}."] if m.missing else []
     texts += [f"{m.stale} runs were made with another config than the file has now."] if m.stale else []
     return [" ".join(texts)] if texts else []
+
+
+def elsewhere(m: Measured) -> list[str]:
+    """Which runs a CPU made, where a GPU made the others."""
+    there = {arm: len(on_cpu(series).runs) for arm, series in m.arms.items()}
+    if not any(there.values()) or all(count == len(m.arms[arm].runs) for arm, count in there.items()):
+        return []
+    told = ", ".join(f"{count} of {len(m.arms[arm].runs)} runs of `{arm}`" for arm, count in there.items() if count)
+    link = "[what that changes](#the-same-trainings-on-a-cpu-and-on-a-gpu)"
+    return [f"On a CPU, in float32: {told}; the others on a GPU, in bf16 ({link})."]
 
 
 def _grouped(claims: Sequence[Claim]) -> list[str]:

@@ -18,8 +18,7 @@ COMPILED = "2026-11-16T02"  # when the runs of genia-main ended whose steps were
 NOTES = {
     "webpage-main": (
         "WebPage has 385 training sentences of which 362 are distinct; we train on those, "
-        "so the last round of 85 + 5 × 60 has only 37 to add. "
-        "`best` was run on a CPU, in float32; the others on a GPU, in bf16."
+        "so the last round of 85 + 5 × 60 has only 37 to add."
     ),
     "genia-main": (
         "55 of the 100 runs took training steps as they are shipped, 45 (of seeds 1 to 6) steps that `torch.compile` had made of the same "

@@ -48,7 +48,7 @@ def test_the_experiments_are_those_of_the_results_page() -> None:
     main = ["conll03-main", "genia-main", "webpage-main"]
     settings = ["alpha", "epochs", "larger-encoder", "larger-lm", "proxy", "rate", "score-range", "smoke", "table", "window"]
     policies = [f"policies-{what}" for what in ("genia", "pool", "slice", "webpage")]
-    assert sorted(path.stem for path in EXPERIMENTS) == sorted([*main, *settings, *policies, "best", "best-curves", "levers"])
+    assert sorted(path.stem for path in EXPERIMENTS) == sorted([*main, *settings, *policies, "best", "best-curves", "devices", "levers"])
     folder = EXPERIMENTS[0].parent
     for name, sentences in zip(main, (700, 8499, 362), strict=True):
         arms = {arm.name: arm.config for arm in read_sweep(folder / f"{name}.toml").arms}

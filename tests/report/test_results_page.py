@@ -74,13 +74,14 @@ class Repository:
     def sweep(self, name: str, text: str) -> None:
         (self.experiments / f"{name}.toml").write_text(text)
 
-    def table(self, name: str, arms: Mapping[str, Heights], sizes: Sequence[int] = SIZES) -> None:
+    def table(self, name: str, arms: Mapping[str, Heights], sizes: Sequence[int] = SIZES, cpu: Sequence[str] = ()) -> None:
         experiment = read_sweep(self.experiments / f"{name}.toml")
         rows: list[Row] = []
         for arm in experiment.arms:
             for seed, height in arms.get(arm.name, {}).items():
                 about = {"experiment": name, "arm": arm.name, "seed": seed, "config": arm.digest, "data": arm.data, "preset": arm.preset}
-                about |= {"variant": arm.config.augment.variant, "device": "H200", "workers": 16, "finished": "2026-01-01T00:00:00Z"}
+                about |= {"variant": arm.config.augment.variant, "workers": 16, "finished": "2026-01-01T00:00:00Z"}
+                about["device"] = "cpu" if arm.name in cpu else "H200"
                 for number, size in enumerate(sizes):
                     f1 = height + 0.02 * number
                     made = size // 5 if arm.config.augment.variant != "none" else 0
@@ -316,6 +317,38 @@ def test_the_recipe_with_another_head_is_compared_with_plain_training_with_that_
         r"With a CRF head it is 79\.\d ± \d\.\d, \+5\.\d .* over `none` with one and \+1\.\d .* over `best`: shown; the far goal", text
     )
     assert [row(text, f"CoNLL-03 | `best{head}` over `none{head}`")[4] for head in ("", " + CRF")] == ["10 of 10"] * 2
+
+
+DEVICES = """title = "The same trainings on a CPU and on a GPU"
+data = "conll03"
+preset = "conll03"
+seeds = 10
+[set]
+"loop.rounds" = 0
+"augment.variant" = "none"
+"tagger.device" = "cpu"
+[arms."conll03 none"]
+"""
+
+
+def test_what_a_cpu_ran_is_said_and_compared_with_what_it_ran_too(tmp_path: Path) -> None:
+    repository, ten = Repository(tmp_path), range(10)
+    repository.sweep("conll03-main", MAIN + '[arms."best"]\n"augment.variant" = "best"\n')
+    repository.sweep("devices", DEVICES)
+    arms = {"none": dict.fromkeys(ten, 0.70), "label": dict.fromkeys(ten, 0.71), "best": dict.fromkeys(range(6), 0.75)}
+    repository.table("conll03-main", arms, cpu=["best"])
+    repository.table("devices", {"conll03 none": {seed: 0.72 + 0.01 * (seed % 2) for seed in ten}}, (200,), cpu=["conll03 none"])
+
+    text = repository.write()
+    here = text[text.index("## The same trainings on a CPU and on a GPU") :]
+
+    assert "On a CPU, in float32: 6 of 6 runs of `best`; the others on a GPU, in bf16" in text[: -len(here)]
+    assert "On a CPU, in float32" not in here, "all were"
+    assert row(here, "CoNLL-03")[1:7] == ["200", "10", "70.0 ± 0.0", "72.5 ± 0.4", "+2.50 (+2.20 to +2.80)", "10 of 10"]
+    assert "`none` is +2.5" in here and "differ by 0.5 in standard deviation" in here
+    assert "`best` of the main curves, which ran on a CPU, is +2.5" in here and "6 of 6 seeds" in here, (
+        "not +5, which is what the GPU would say"
+    )
 
 
 def test_every_sweep_file_of_this_repository_has_its_section(tmp_path: Path) -> None:
