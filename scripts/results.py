@@ -15,8 +15,10 @@ from statistics import mode
 
 from results_best import best_recipe, levers
 from results_devices import devices, on_cpu
+from results_main import longer_training, main_curves
 from results_numbers import Measured, compare, f1_at, measure_all
-from results_sections import NAMES, Claim, Page, Section, against, by_policy, longer_training, main_curves, noted, settings
+from results_sections import NAMES, Claim, Page, Section, noted
+from results_settings import against, by_policy, settings
 from results_tried import tried
 from results_words import f1_row, f1_table, heads, paper_row, signed, spread, table, told
 
