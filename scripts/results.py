@@ -8,6 +8,7 @@ and the permutation test both give p < 0.05 after Holm's correction over the arm
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -103,13 +104,13 @@ def generated(page: Page) -> str:
                 "Begun; nothing is concluded from so few seeds.",
                 f1_table(m.arms, m.sizes, {}),
                 *noted(m),
-                *remarks(m),
+                *remarks(m, page),
                 f"`{command(m)}`",
             ]
         elif m.made:
             section = KINDS.get(name, settings)(m, page)
             sections.append(section)
-            bodies += [*section.parts, *remarks(m), f"`{command(m)}`"]
+            bodies += [*section.parts, *remarks(m, page), f"`{command(m)}`"]
         else:
             bodies.append(f"not measured yet: `{command(m)}`")
     missing = [name for name in names if not page.measured[name].made or page.measured[name].begun]
@@ -212,12 +213,14 @@ def command(m: Measured) -> str:
     name, configs = m.experiment.name, [arm.config for arm in m.experiment.arms]
     outside = any(str(model).startswith("models/") for config in configs for model in (config.tagger.encoder, config.augment.lm))
     reuse = "".join(f" --reuse results/{source}.csv" for source in sorted(set(m.borrowed.values()))) if m.made else ""
-    return (
-        f"seqmix sweep experiments/{name}.toml --data DATA{' --models MODELS' if outside else ''} --out sweeps/{name} --workers 16{reuse}"
-    )
+    side = [
+        int(row["workers"] or 1) for s in m.arms.values() for run in s.runs.values() for row in run.values() if row["experiment"] == name
+    ]
+    models, workers = " --models MODELS" if outside else "", mode(side) if side else 16
+    return f"seqmix sweep experiments/{name}.toml --data DATA{models} --out sweeps/{name} --workers {workers}{reuse}"
 
 
-def remarks(m: Measured) -> list[str]:
+def remarks(m: Measured, page: Page) -> list[str]:
     """What is missing or comes from elsewhere."""
     texts = []
     for source in dict.fromkeys(m.borrowed.values()):
@@ -226,20 +229,30 @@ def remarks(m: Measured) -> list[str]:
     full = max(len(m.experiment.seeds), *(len(series.runs) for series in m.arms.values()))
     fewer = [f"`{arm}` {len(series.runs)}" for arm, series in m.arms.items() if len(series.runs) < full]
     texts += [f"Seeds are missing: {', '.join(fewer)} of {full}."] if fewer else []
-    texts += elsewhere(m)
+    texts += by_cpu(m, page)
     texts += [f"Not measured yet: {', '.join(f'`{arm}`' for arm in m.missing)}."] if m.missing else []
     texts += [f"{m.stale} runs were made with another config than the file has now."] if m.stale else []
     return [" ".join(texts)] if texts else []
 
 
-def elsewhere(m: Measured) -> list[str]:
-    """Which runs a CPU made, where a GPU made the others."""
+def by_cpu(m: Measured, page: Page) -> list[str]:
+    """Which runs a CPU made."""
     there = {arm: len(on_cpu(series).runs) for arm, series in m.arms.items()}
-    if not any(there.values()) or all(count == len(m.arms[arm].runs) for arm, count in there.items()):
+    if not any(there.values()):
         return []
+    if all(count == len(m.arms[arm].runs) for arm, count in there.items()):
+        return ["All runs on a CPU, in float32."]
     told = ", ".join(f"{count} of {len(m.arms[arm].runs)} runs of `{arm}`" for arm, count in there.items() if count)
-    link = "[what that changes](#the-same-trainings-on-a-cpu-and-on-a-gpu)"
-    return [f"On a CPU, in float32: {told}; the others on a GPU, in bf16 ({link})."]
+    link = ""
+    if "devices" in page.measured:
+        title = page.measured["devices"].experiment.title
+        link = f"; what that changes in plain training: [{title}](#{_anchor(title)})"
+    return [f"On a CPU, in float32: {told}; the others on a GPU, in bf16{link}."]
+
+
+def _anchor(title: str) -> str:
+    """As Markdown is rendered: punctuation goes, every space is a hyphen."""
+    return re.sub(r"[^\w -]", "", title).lower().replace(" ", "-")
 
 
 def _grouped(claims: Sequence[Claim]) -> list[str]:

@@ -32,9 +32,8 @@ NOTES = {
 }
 NOTES |= dict.fromkeys(
     ("policies-webpage", "policies-genia"),
-    "`nte` is `none at 10 epochs` of the main curves, run before the others and with other kernels; two runs of `qbc` on WebPage were "
-    "on a CPU, and those on GENIA shared a GPU, where not every training repeats. So the first points of a seed are not the same for all, "
-    "though sentences and steps are: that is what rounding does here.",
+    "`nte` is `none at 10 epochs` of the main curves, run before the others and with other kernels, and not every training "
+    "repeats where several share a GPU. So the first points of a seed are not the same for all, though sentences and steps are.",
 )
 
 

@@ -15,5 +15,5 @@ def until(condition: Callable[[], T], seconds: float = PATIENCE) -> T:
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end, f"it did not happen within {seconds:g} s"
-        time.sleep(0.02)
+        time.sleep(0.05)
     return found

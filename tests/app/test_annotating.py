@@ -21,7 +21,7 @@ import pytest
 import tiny
 from seqmix.app.cli import run
 from seqmix.serve.project import Settings, create_project, open_project
-from waiting import PATIENCE, until
+from waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ class Running:
             return client.get("/api/status").json()
 
     def ends(self) -> int:
-        return self.process.wait(PATIENCE)
+        return self.process.wait(60)
 
 
 @contextmanager
@@ -123,7 +123,7 @@ def test_a_person_labels_the_model_follows_and_ctrl_c_ends_it_all(folder: Path):
         assert (folder / model["folder"] / "tagger.json").exists()
         assert 0 < shown["suggestion"]["confidence"] <= 1
         assert trainer is not None
-        until(lambda: not alive(trainer))
+        until(lambda: not alive(trainer), 60)
         assert "stopped" in server.said.read_text()
         assert "Traceback" not in server.said.read_text() + (folder / "trainer.log").read_text()
 
@@ -138,7 +138,7 @@ def test_kill_9_of_the_server_ends_the_trainer_and_loses_no_answer(folder: Path)
             ids = label(client, 4)
         server.process.kill()
         server.ends()
-        until(lambda: not alive(trainer))
+        until(lambda: not alive(trainer), 60)
     with open_project(folder) as own:
         assert sorted(s.id for s in own.store.labeled()) == sorted(ids)
     with annotating(folder, "--no-train") as again:

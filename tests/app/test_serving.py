@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import socket
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -17,6 +17,7 @@ from seqmix.data.formats.charspans import surface, to_spans
 from seqmix.errors import ConfigError, ModelError
 from seqmix.serve.labelstudio import create_app
 from tiny import toy, write_bert
+from waiting import until
 
 CONFIG = (
     '<View><Labels name="label" toName="text"><Label value="PER"/><Label value="LOC"/><Label value="ORG"/></Labels>'
@@ -90,11 +91,13 @@ def test_a_round_in_a_process_of_its_own_trains_ranks_and_suggests(tmp_path: Pat
             own = {"id": number, "task": number, "result": result}
             body = {"action": "ANNOTATION_CREATED", "project": project, "annotation": own, "task": {"id": number, "data": {"text": text}}}
             assert studio.post("/webhook", json=body).status_code == 200
-        end = time.monotonic() + 300
-        while (found := studio.get("/health").json())["trained_on"] != 24:
+
+        def trained() -> dict[str, Any] | None:
+            found = studio.get("/health").json()
             assert found["error"] is None, found["error"]
-            assert time.monotonic() < end
-            time.sleep(0.2)
+            return found if found["trained_on"] == 24 else None
+
+        found = until(trained)
         asked = {"project": "1.1794743715", "label_config": CONFIG, "tasks": [{"id": 99, "data": {"text": "Ada lives in Rome ."}}]}
         answer = studio.post("/predict", json=asked)
     assert answer.status_code == 200, answer.text

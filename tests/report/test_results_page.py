@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from seqmix.app.sweep import read_sweep
-from seqmix.app.sweep_results import COLUMNS, Row, write_results
+from seqmix.app.sweep_results import COLUMNS, Row, read_results, write_results
 from seqmix.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,14 +74,14 @@ class Repository:
     def sweep(self, name: str, text: str) -> None:
         (self.experiments / f"{name}.toml").write_text(text)
 
-    def table(self, name: str, arms: Mapping[str, Heights], sizes: Sequence[int] = SIZES, cpu: Sequence[str] = ()) -> None:
+    def table(self, name: str, arms: Mapping[str, Heights], sizes: Sequence[int] = SIZES, cpu: Container[tuple[str, int]] = ()) -> None:
         experiment = read_sweep(self.experiments / f"{name}.toml")
         rows: list[Row] = []
         for arm in experiment.arms:
             for seed, height in arms.get(arm.name, {}).items():
                 about = {"experiment": name, "arm": arm.name, "seed": seed, "config": arm.digest, "data": arm.data, "preset": arm.preset}
                 about |= {"variant": arm.config.augment.variant, "workers": 16, "finished": "2026-01-01T00:00:00Z"}
-                about["device"] = "cpu" if arm.name in cpu else "H200"
+                about["device"] = "cpu" if (arm.name, seed) in cpu else "H200"
                 for number, size in enumerate(sizes):
                     f1 = height + 0.02 * number
                     made = size // 5 if arm.config.augment.variant != "none" else 0
@@ -319,36 +319,59 @@ def test_the_recipe_with_another_head_is_compared_with_plain_training_with_that_
     assert [row(text, f"CoNLL-03 | `best{head}` over `none{head}`")[4] for head in ("", " + CRF")] == ["10 of 10"] * 2
 
 
-DEVICES = """title = "The same trainings on a CPU and on a GPU"
+DEVICES = """title = "Here & there"
 data = "conll03"
-preset = "conll03"
 seeds = 10
 [set]
 "loop.rounds" = 0
 "augment.variant" = "none"
 "tagger.device" = "cpu"
 [arms."conll03 none"]
+preset = "conll03"
+[arms."webpage none"]
+data = "webpage"
+preset = "webpage"
 """
 
 
 def test_what_a_cpu_ran_is_said_and_compared_with_what_it_ran_too(tmp_path: Path) -> None:
     repository, ten = Repository(tmp_path), range(10)
     repository.sweep("conll03-main", MAIN + '[arms."best"]\n"augment.variant" = "best"\n')
+    repository.sweep("webpage-main", MAIN.replace("conll03", "webpage"))
     repository.sweep("devices", DEVICES)
-    arms = {"none": dict.fromkeys(ten, 0.70), "label": dict.fromkeys(ten, 0.71), "best": dict.fromkeys(range(6), 0.75)}
-    repository.table("conll03-main", arms, cpu=["best"])
-    repository.table("devices", {"conll03 none": {seed: 0.72 + 0.01 * (seed % 2) for seed in ten}}, (200,), cpu=["conll03 none"])
+    best = {seed: 0.75 if seed < 6 else 0.1 for seed in ten}
+    repository.table(
+        "conll03-main", {"none": dict.fromkeys(ten, 0.70), "label": noisy(0.71, ten), "best": best}, cpu=[("best", s) for s in range(6)]
+    )
+    repository.table("webpage-main", {"none": dict.fromkeys(ten, 0.50), "sub": noisy(0.5, ten)}, (85, 145))
+    cpu = [(f"{data} none", seed) for data in ("conll03", "webpage") for seed in ten if (data, seed) != ("webpage", 9)]
+    here = {seed: 0.72 + 0.01 * (seed % 2) for seed in ten}
+    repository.table("devices", {"conll03 none": here, "webpage none": dict.fromkeys(ten, 0.49)}, (200,), cpu=cpu)
+    rows = read_results([repository.results / "devices.csv"])
+    write_results(repository.results / "devices.csv", [{**row, "labeled": 85 if row["data"] == "webpage" else 200} for row in rows])
 
     text = repository.write()
-    here = text[text.index("## The same trainings on a CPU and on a GPU") :]
+    section = text[text.index("## Here & there") :]
 
-    assert "On a CPU, in float32: 6 of 6 runs of `best`; the others on a GPU, in bf16" in text[: -len(here)]
-    assert "On a CPU, in float32" not in here, "all were"
-    assert row(here, "CoNLL-03")[1:7] == ["200", "10", "70.0 ± 0.0", "72.5 ± 0.4", "+2.50 (+2.20 to +2.80)", "10 of 10"]
-    assert "`none` is +2.5" in here and "differ by 0.5 in standard deviation" in here
-    assert "`best` of the main curves, which ran on a CPU, is +2.5" in here and "6 of 6 seeds" in here, (
-        "not +5, which is what the GPU would say"
-    )
+    assert "On a CPU, in float32: 6 of 10 runs of `best`; the others on a GPU, in bf16;" in text and "[Here & there](#here--there)" in text
+    assert row(section, "CoNLL-03")[1:7] == ["200", "10", "70.0 ± 0.0", "72.5 ± 0.4", "+2.50 (+2.20 to +2.80)", "10 of 10"]
+    assert row(section, "WebPage")[1:6] == ["85", "9", "50.0 ± 0.0", "49.0 ± 0.0", "−1.00 (−1.00 to −1.00)"], "one was run on a GPU"
+    assert "`none` is +2.5" in section and "a standard deviation of 0.5" in section
+    assert len(re.findall("`best` of the main curves", section)) == 1, "WebPage has none"
+    assert re.search(r"`best` of the main curves, which ran on a CPU, is \+2\.5 .* 6 of 6 seeds", section), "of the GPU's there is nothing"
+
+
+def test_a_sweep_that_a_cpu_ran_alone_says_so_and_with_how_many_workers(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    repository.sweep("brand-new", SETTINGS)
+    arms = {"none": noisy(0.7, range(5)), "sub alpha=2": noisy(0.7, range(5), 0.01)}
+    repository.table("brand-new", arms, cpu=[(arm, seed) for arm in arms for seed in range(5)])
+    rows = read_results([repository.results / "brand-new.csv"])
+    write_results(repository.results / "brand-new.csv", [{**row, "workers": 2} for row in rows])
+
+    text = repository.write()
+
+    assert "All runs on a CPU, in float32." in text and "--out sweeps/brand-new --workers 2`" in text
 
 
 def test_every_sweep_file_of_this_repository_has_its_section(tmp_path: Path) -> None:

@@ -21,10 +21,9 @@ import seqmix
 from seqmix.data.scheme import spans
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import CharSpan, from_text, tags_from_text
-from waiting import until
+from waiting import PATIENCE, until
 
 WANTED = 30
-SECONDS = 240  # for a training on a machine that has other things to do
 
 
 def in_text(sentence: Sentence) -> Sentence:
@@ -67,7 +66,7 @@ def link(project: Path) -> Iterator[str]:
     thread.start()
     yield until(lambda: next((found[0] for line in said if (found := re.search(r"http://\S+/login\?token=\S+", line))), None))
     process.send_signal(signal.SIGTERM)
-    process.wait(30)
+    process.wait(60)
     thread.join(5)
     if process.stderr:
         process.stderr.close()
@@ -106,12 +105,12 @@ def test_a_new_user_labels_trains_undoes_vetoes_and_exports(
     page = visit(link)
     page.wait_for_selector("#sentence .token")
     with sqlite3.connect(project / "store.sqlite") as store:
-        until(lambda: store.execute("select count(*) from generations").fetchone()[0], SECONDS)  # the first order stands
+        until(lambda: store.execute("select count(*) from generations").fetchone()[0], PATIENCE)  # the first order stands
     before = order(project)
 
     # label, until there is enough for a training, and on while it trains
     given = [label(page, gold) for _ in range(10)]
-    page.locator("#model", has_text="trained on").wait_for(timeout=SECONDS * 1000)
+    page.locator("#model", has_text="trained on").wait_for(timeout=PATIENCE * 1000)
     after = order(project)
     assert [id for id in before if id in after] != after, "a new model puts the sentences in a new order"
     given += [label(page, gold) for _ in range(WANTED - len(given))]
@@ -128,7 +127,7 @@ def test_a_new_user_labels_trains_undoes_vetoes_and_exports(
 
     # veto a generated sentence
     page.goto(link.partition("/login")[0] + "/generated.html")
-    until(lambda: page.locator(".card").count() or (page.wait_for_timeout(1000), page.reload(), page.wait_for_timeout(500))[0], SECONDS)
+    until(lambda: page.locator(".card").count() or (page.wait_for_timeout(1000), page.reload(), page.wait_for_timeout(500))[0], PATIENCE)
     vetoed = page.locator(".card .made").first.inner_text()
     page.locator(".card").first.get_by_role("button").click()
     page.locator(".card.vetoed", has_text=vetoed).wait_for()
