@@ -16,6 +16,7 @@ from statistics import mode
 
 from results_best import best_recipe, levers
 from results_devices import devices, on_cpu
+from results_glance import glance
 from results_main import longer_training, main_curves
 from results_numbers import Measured, compare, f1_at, measure_all
 from results_sections import NAMES, Claim, Page, Section, noted
@@ -122,6 +123,7 @@ def generated(page: Page) -> str:
     return "\n\n".join(
         [
             "## In short",
+            *filter(None, [glance(page)]),
             in_short(sections, missing, short),
             "## How to read this",
             READING,

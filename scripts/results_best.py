@@ -11,7 +11,7 @@ from results_sections import NAMES, Claim, Page, Section, figure
 from results_words import ends, ps, score, signed, spread, table, told, verdict
 
 GOALS, TARGET, TARGET_P, TARGET_SEEDS = {"CoNLL-03": 80.7}, 3.0, 0.01, 10
-MAIN = (("best", "none"), ("best without SeqMix", "none"), ("best", "best without SeqMix"))  # corrected together
+RECIPES = (("best", "none"), ("best without SeqMix", "none"), ("best", "best without SeqMix"))  # corrected together
 HEAD = (("best + CRF", "none + CRF"), ("best + CRF", "best without SeqMix + CRF"), ("best + CRF", "best"))
 TOLD = ("sub", "mention", "adapted", "self-training", "adapted + self-training", "adapted + self-training + best + CRF")
 RECIPE = """The recipe (`preset = "best"`): the encoder first reads the text of the pool (masked-LM training, 6 epochs); each of three teachers learns from the 200 sentences and from two generated
@@ -30,17 +30,13 @@ sentences for the student, made from what the teachers learned from, generated o
 def best_recipe(m: Measured, page: Page) -> Section:
     """The recipe on each of its data sets, against plain training with as many steps in all."""
     size, rows, heights, parts, claims, instead = m.sizes[0], [], [], [], [], []
-    data: dict[str, dict[str, Series]] = {}
-    for name, series in m.arms.items():
-        data.setdefault(m.arm(name).data, {})[name.removeprefix(m.arm(name).data + " ")] = series
+    data = by_data(m)
     for key, arms in data.items():
         name, found = NAMES.get(key, key), {}
-        for wanted in (MAIN, HEAD):
-            pairs = [pair for pair in wanted if set(pair) <= arms.keys()]
-            family = corrected({f"`{one}` over `{two}`": compare(arms[one], arms[two], f1_at(size)) for one, two in pairs})
-            for (label, d), (one, two) in zip(family.items(), pairs, strict=True):
-                on_dev = compare(arms[one], arms[two], f1_at(size, "dev"))
-                rows.append([name, label, str(d.n), spread(d, 2), f"{d.won} of {d.n}", *ps(d), signed(on_dev.mean, 2)])
+        for wanted in (RECIPES, HEAD):
+            family, on_dev = compared(arms, wanted, size), compared(arms, wanted, size, "dev")
+            for label, d in family.items():
+                rows.append([name, label, str(d.n), spread(d, 2), f"{d.won} of {d.n}", *ps(d), signed(on_dev[label].mean, 2)])
             found |= family
         heights += [
             [name, f"`{arm}`", str(len(s.runs)), score(s.interval(f1_at(size))), score(s.interval(f1_at(size, "dev")))]
@@ -62,6 +58,20 @@ def best_recipe(m: Measured, page: Page) -> Section:
     tests = table(["data", "difference in test F1", "pairs", "mean", "won", "Wilcoxon p", "permutation p", "on dev"], rows, 2)
     parts = ["\n".join(f"- {part}" for part in parts), RECIPE, drawn, table(["data", "arm", "n", "test F1", "dev F1"], heights, 2), tests]
     return Section(parts, claims, instead=instead)
+
+
+def by_data(m: Measured) -> dict[str, dict[str, Series]]:
+    """The arms `DATA ARM` of each data set."""
+    data: dict[str, dict[str, Series]] = {}
+    for name, series in m.arms.items():
+        data.setdefault(m.arm(name).data, {})[name.removeprefix(m.arm(name).data + " ")] = series
+    return data
+
+
+def compared(arms: Mapping[str, Series], pairs: Sequence[tuple[str, str]], size: int, split: str = "test") -> dict[str, Difference]:
+    """Those of the pairs that there are, corrected together."""
+    there = [pair for pair in pairs if set(pair) <= arms.keys()]
+    return corrected({f"`{one}` over `{two}`": compare(arms[one], arms[two], f1_at(size, split)) for one, two in there})
 
 
 def targets(gain: Difference) -> str:

@@ -181,6 +181,21 @@ def test_the_gain_is_the_extra_steps_and_what_is_left(repository: Repository) ->
     assert row(text, "200", "How much of the gain")[-1] == "*+12.06*"
 
 
+def test_one_table_tells_the_parts_of_the_gain_and_marks_what_is_shown(repository: Repository, tmp_path: Path) -> None:
+    text = (repository.docs / "results.md").read_text()
+    parts = [row(text, f"{label}, at the start{tail}")[1] for label, tail in (
+        ("as the paper compares", ": `sub` over 10 epochs of `none`"),
+        ("– of that extra steps: `none` over 10 epochs of `none`", ""),
+        ("– of that SeqMix: `sub` over step-matched `none`", ""),
+    )]  # fmt: skip
+    assert parts == ["+5.0 *(+12.1)*", "+2.0", "**+3.0**"]
+
+    other = Repository(tmp_path)
+    other.sweep("best", BEST)
+    other.table("best", {f"conll03 {arm}": noisy(0.72, range(10), gain) for arm, gain in (("none", 0.0), ("best", 0.06))}, (200,))
+    assert "with as many steps, at 200" not in other.write(), "without the recipe's other half nothing is told apart"
+
+
 def test_a_clear_difference_is_claimed_and_a_small_one_is_not(repository: Repository) -> None:
     text = (repository.docs / "results.md").read_text()
     short = text[text.index("## In short") : text.index("## How to read")]
