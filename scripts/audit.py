@@ -50,8 +50,8 @@ class Advisory:
 
 
 def read_lock(path: Path = ROOT / "requirements.lock") -> tuple[list[Package], list[str]]:
-    """The pinned packages, and the lines that pin nothing."""
-    lines = [line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    """The pinned packages, those for one system alone included, and the lines that pin nothing."""
+    lines = [re.split("[#;]", line)[0].strip() for line in path.read_text(encoding="utf-8").splitlines()]
     found = {line: _PINNED.fullmatch(line) for line in lines if line}
     packages = [Package(canonicalize_name(match[1]), match[2]) for match in found.values() if match]
     return packages, [line for line, match in found.items() if not match]

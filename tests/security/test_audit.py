@@ -89,7 +89,7 @@ def test_an_advisory_knows_its_versions_from_the_next() -> None:
 
 
 def test_a_line_that_pins_nothing_and_a_license_nobody_knows_are_named(tmp_path: Path) -> None:
-    (tmp_path / "lock").write_text("numpy==2.0.0\nscipy>=1.0  # why not\n# a word\n\nno-such-package-here==1.0\n")
+    (tmp_path / "lock").write_text("numpy==2.0.0\nscipy>=1.0  # why not\n# a word\n\nno-such-package-here==1.0; sys_platform == 'linux'\n")
     packages, loose = read_lock(tmp_path / "lock")
 
     assert packages == [Package("numpy", "2.0.0"), Package("no-such-package-here", "1.0")]
