@@ -17,6 +17,7 @@ import zlib
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
+from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -32,8 +33,8 @@ from seqmix.tagger import Settings, Tagger, graphs
 _DATA = Path(__file__).parents[2] / "shared" / "data" / "genia2011"
 
 
-def trained(args: argparse.Namespace) -> list[int]:
-    """Checksums of the weights after each of two trainings."""
+def trained(args: argparse.Namespace) -> list[str]:
+    """The checksum of the weights after each of two trainings, and the seconds it took."""
     sentences = list(formats.read(args.data / "train.tsv"))
     tags = TagSet.of(sentences)
     chosen = [sentences[i] for i in np.random.default_rng(0).permutation(len(sentences))[: args.size]]
@@ -41,10 +42,11 @@ def trained(args: argparse.Namespace) -> list[int]:
     for _ in range(2):
         if args.gate is not None and not found:
             _wait(args.gate)
+        began = time.perf_counter()
         with sdpa_kernel(SDPBackend.MATH) if args.attention == "math" else nullcontext():
             tagger = Tagger(settings=Settings(steps=args.steps)).fit(chosen, np.random.default_rng(1), tags)
         weights = [value.cpu().numpy().tobytes() for value in tagger._network.state_dict().values()]
-        found.append(zlib.crc32(b"".join(weights)))
+        found.append(f"{zlib.crc32(b''.join(weights))} {time.perf_counter() - began:.3f}")
     return found
 
 
@@ -68,8 +70,8 @@ def poisoned() -> None:
     graphs._Stage.run = spoiled  # type: ignore[method-assign]
 
 
-def beside(args: argparse.Namespace) -> list[int]:
-    """The checksums of all processes."""
+def beside(args: argparse.Namespace) -> list[str]:
+    """What all processes found."""
     with TemporaryDirectory() as folder:
         gate = Path(folder) / "gate"
         command = [sys.executable, __file__, *sys.argv[1:], "--gate", str(gate)]
@@ -77,7 +79,7 @@ def beside(args: argparse.Namespace) -> list[int]:
         while len(list(gate.parent.iterdir())) < len(others) and all(other.poll() is None for other in others):
             time.sleep(0.1)
         gate.touch()
-        return [int(number) for other in others for number in other.communicate()[0].split()]
+        return [line for other in others for line in other.communicate()[0].splitlines()]
 
 
 if __name__ == "__main__":
@@ -93,8 +95,9 @@ if __name__ == "__main__":
     if args.gate is not None:
         if args.poison:
             poisoned()
-        print(*trained(args))
+        print(*trained(args), sep="\n")
     else:
-        found = beside(args)
-        alike = Counter(found).most_common(1)[0][1]
-        show(["trainings", "that differ from most"], [[str(len(found)), str(len(found) - alike)]])
+        sums, seconds = zip(*(line.split() for line in beside(args)), strict=True)
+        alike = Counter(sums).most_common(1)[0][1]
+        took = f"{mean(map(float, seconds)):.1f} s"
+        show(["trainings", "that differ from most", "a training, beside the others"], [[str(len(sums)), str(len(sums) - alike), took]])

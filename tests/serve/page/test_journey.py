@@ -105,7 +105,7 @@ def test_a_new_user_labels_trains_undoes_vetoes_and_exports(
     page = visit(link)
     page.wait_for_selector("#sentence .token")
     with sqlite3.connect(project / "store.sqlite") as store:
-        until(lambda: store.execute("select count(*) from generations").fetchone()[0], PATIENCE)  # the first order stands
+        until(lambda: store.execute("select count(*) from generations").fetchone()[0])  # the first order stands
     before = order(project)
 
     # label, until there is enough for a training, and on while it trains
@@ -127,7 +127,7 @@ def test_a_new_user_labels_trains_undoes_vetoes_and_exports(
 
     # veto a generated sentence
     page.goto(link.partition("/login")[0] + "/generated.html")
-    until(lambda: page.locator(".card").count() or (page.wait_for_timeout(1000), page.reload(), page.wait_for_timeout(500))[0], PATIENCE)
+    until(lambda: page.locator(".card").count() or (page.wait_for_timeout(1000), page.reload(), page.wait_for_timeout(500))[0])
     vetoed = page.locator(".card .made").first.inner_text()
     page.locator(".card").first.get_by_role("button").click()
     page.locator(".card.vetoed", has_text=vetoed).wait_for()
