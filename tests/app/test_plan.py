@@ -43,10 +43,20 @@ def test_the_encoder_is_adapted_once_for_all_runs_with_the_same_text(tmp_path, m
     (made,) = [folder for folder in (tmp_path / "encoders").iterdir() if folder.suffix != ".lock"]
     written = (made / "model.safetensors").stat().st_mtime_ns
 
-    run(plan([*changes, "seed=1"], tmp_path / "encoders"), tmp_path / "two")
+    run(plan([*changes, "augment.rate=0.1"], tmp_path / "encoders"), tmp_path / "two")
 
     assert (made / "model.safetensors").stat().st_mtime_ns == written
     assert (made / "adapt.json").exists()
+
+
+def test_another_seed_adapts_an_encoder_of_its_own(tmp_path, masked):
+    """Else ten seeds of a comparison share the luck of one encoder."""
+    changes = [f"tagger.encoder={masked}", "adapt.epochs=1"]
+    for seed in (0, 1):
+        run(plan([*changes, f"seed={seed}"], tmp_path / "encoders"), tmp_path / str(seed))
+
+    weights = {(folder / "model.safetensors").read_bytes() for folder in (tmp_path / "encoders").iterdir() if folder.suffix != ".lock"}
+    assert len(weights) == 2
 
 
 def test_adapting_needs_a_place(masked):

@@ -155,18 +155,18 @@ def test_a_loss_that_is_no_number_names_the_step_and_its_sentences(still_bert, m
 def _drawn(encoder: str, sentences: list[Sentence]) -> list[list[int]]:
     """The batches that a training with this seed draws."""
     drawn: list[list[int]] = []
-    real = training._batches
+    real = training.draw_batches
 
     def batches(*given):
         for batch in real(*given):
             drawn.append(batch)
             yield batch
 
-    training._batches = batches
+    training.draw_batches = batches
     try:
         Tagger(encoder, "linear", Settings(epochs=2, batch_size=8, dropout=0.0), "cpu").fit(sentences, rng())
     finally:
-        training._batches = real
+        training.draw_batches = real
     return drawn
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 import tiny
 from seqmix.data.scoring import score
@@ -119,22 +117,6 @@ def test_settings_take_the_values_at_their_limits():
 )
 def test_total_steps_round_the_last_batch_up(settings, n, expected):
     assert settings.total_steps(n) == expected
-
-
-@given(st.integers(1, 30), st.integers(1, 12), st.integers(1, 40), st.integers(0, 2**32))
-def test_batches_show_every_sentence_once_an_epoch(n, size, total, seed):
-    batches = list(training._batches(n, size, total, rng(seed)))
-    an_epoch = -(-n // size)
-
-    assert len(batches) == total
-    for start in range(0, total - an_epoch + 1, an_epoch):
-        assert sorted(i for batch in batches[start : start + an_epoch] for i in batch) == list(range(n))
-
-
-def test_batches_come_in_a_new_order_each_epoch():
-    epochs = [tuple(batch) for batch in training._batches(20, 20, 4, rng())]
-
-    assert len(set(epochs)) == 4
 
 
 @contextmanager

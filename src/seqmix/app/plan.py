@@ -93,7 +93,7 @@ def build_plan(config: Config, splits: dict[str, list[Sentence]], place: Path | 
 
 
 def encoder_of(config: Config, text: Sequence[Sentence], place: Path | None) -> Callable[[], str]:
-    """The encoder's name; one that is adapted to the text is trained when first asked for, once for the same encoder and text."""
+    """The encoder's name; one that is adapted to the text is trained when first asked for, once for the same encoder, text and seed."""
     if not config.adapt.epochs:
         return lambda: config.tagger.encoder
     if place is None:
@@ -104,11 +104,11 @@ def encoder_of(config: Config, text: Sequence[Sentence], place: Path | None) -> 
         from seqmix.tagger.adapting import AdaptSettings, adapt
 
         tokens = [sentence.tokens for sentence in text]
-        described = json.dumps([config.tagger.encoder, config.adapt.model_dump(), tokens])
+        described = json.dumps([config.tagger.encoder, config.adapt.model_dump(), config.seed, tokens])
         folder = place / hashlib.sha256(described.encode()).hexdigest()[:12]
         with locked(folder.with_suffix(".lock"), wait=True):  # several runs of a sweep may want the same one
             if not folder.exists():
-                settings = AdaptSettings(epochs=config.adapt.epochs, lr=config.adapt.lr)
+                settings = AdaptSettings(epochs=config.adapt.epochs, lr=config.adapt.lr, seed=config.seed)
                 adapt(config.tagger.encoder, tokens, settings, folder, device=config.tagger.device)
         return str(folder)
 

@@ -1,4 +1,4 @@
-"""The one training loop: AdamW, linear warm-up and decay over the true number of steps, batches in random order."""
+"""The one training loop: AdamW, linear warm-up and decay over the true number of steps."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from seqmix.errors import ConfigError, ModelError
+from seqmix.tagger.batches import draw_batches
 from seqmix.tagger.graphs import Job, Stretch, forget_stages, replay
 from seqmix.tagger.memory import Room, ran_out, release, say_once
 from seqmix.tagger.network import Mixup, Network, autocast
@@ -54,7 +55,7 @@ def train(
     rates = (lr * min((step + 1) / warm, (total - step) / max(1, total - warm)) for step in range(total))
     jobs = [
         Job(rate, chosen, _mixup([len(rows[i]) for i in chosen], settings.mixup, rng) if settings.mixup else None)
-        for rate, chosen in zip(rates, _batches(len(windows), settings.batch_size, total, rng), strict=True)
+        for rate, chosen in zip(rates, draw_batches(windows, settings.batch_size, total, seed), strict=True)
     ]
     if processes.count > 1:
         processes.check_same(_fingerprint(windows, rows, seed))
@@ -228,18 +229,6 @@ def _mixup(lengths: Sequence[int], alpha: float, rng: np.random.Generator) -> tu
         partners.append(starts[other] + np.arange(lengths[own]) % lengths[other])
         weights.append(np.full(lengths[own], max(weight, 1 - weight), dtype=np.float32))
     return np.concatenate(partners), np.concatenate(weights)
-
-
-def _batches(n: int, size: int, total: int, rng: np.random.Generator) -> Iterator[list[int]]:
-    """Index lists, epoch after epoch in a new order, until `total` batches are out."""
-    done = 0
-    while True:
-        order = rng.permutation(n)
-        for start in range(0, n, size):
-            if done == total:
-                return
-            done += 1
-            yield order[start : start + size].tolist()
 
 
 def _groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
