@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -293,11 +294,32 @@ def test_status_says_how_far_how_good_and_how_agreed(seqmix_command, notes, tmp_
     assert "  anna: 2 labeled, 0 skipped, 3.0 s each" in lines
     assert "  bo (admin): 1 labeled, 0 skipped, 2.0 s each" in lines
     assert "model: generation 1, trained on 5 sentences" in lines
-    assert "F1: 100.0 (100.0 to 100.0, 95 %) on 1 random sentences" in lines
+    assert "F1: cannot be known yet; at least 2 more audit answers with a span in it" in lines
+    assert not any(line.startswith("forecast") for line in lines)
     assert any(line.startswith("agreement: span F1 0.0, kappa") and line.endswith("on 1 sentences; 1 in dispute") for line in lines)
     found = json.loads(seqmix_command("project", "status", folder, "--json").out)
     assert found["sentences"]["left"] == 1
-    assert found["audit"]["n"] == 1
+    assert (found["audit"], found["lacking"]) == (None, {"audit": 2, "forecast": 9, "models": 4})
+
+
+def test_status_and_page_say_the_same_of_f1_and_forecast(seqmix_command, tmp_path):
+    folder, text = tmp_path / "p", tmp_path / "t.txt"
+    text.write_text("".join(f"Ada met number {n} .\n" for n in range(40)), encoding="utf-8")
+    assert seqmix_command("init", folder, "--text", text, "--format", "text", "--tags", "PER", "--audit", 0.5).code == 0
+    with open_project(folder) as project:
+        asked = project.store.audit_sentences()[:12]
+        for sentence in asked:
+            label(project, sentence.id, [Mark(0, 1, "PER")])
+        for number in range(1, 7):
+            marks = [{"id": one.id, "marks": [[0, 1, "PER"]] if at < 2 * number - 1 else []} for at, one in enumerate(asked)]
+            project.store.publish(Generation(number, 10 * number, audit=marks))
+            if number == 3:
+                early = seqmix_command("project", "status", folder).out
+    lines = seqmix_command("project", "status", folder).out.splitlines()
+
+    assert "forecast: too early to say; at least 2 more models" in early.splitlines()
+    assert re.search(r"^F1: 95\.7 \(\d+\.\d to \d+\.\d, 95 %\) on 12 random sentences$", lines[-2])
+    assert re.search(r"^forecast: 30 more answers should bring \+\d+\.\d \([+-]\d+\.\d to \+\d+\.\d, 90 %\)$", lines[-1])
 
 
 def test_annotators_get_a_link_each_which_is_shown_once(seqmix_command, folder):

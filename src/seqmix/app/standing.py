@@ -28,7 +28,8 @@ def facts(own: Project) -> dict[str, Any]:
         else {"generation": made[-1].number, "labeled": made[-1].labeled, "at": made[-1].at, "folder": made[-1].model},
         "audit": None if found.audit is None else asdict(found.audit),
         "curve": [asdict(point) for point in found.curve],
-        "forecast": None if found.forecast is None else asdict(found.forecast),
+        "forecast": None if found.forecast is None else found.forecast.as_dict(),
+        "lacking": found.lacking,
         "agreement": None if agreed.f1 is None else asdict(agreed),
         "conflicts": len(conflicts(store, limit=1000)) if agreed.n else 0,
     }
@@ -47,12 +48,21 @@ def lines(found: dict[str, Any]) -> Iterator[str]:
         yield "annotators: nobody yet"
     model, audit, ahead, agreed = (found[key] for key in ("model", "audit", "forecast", "agreement"))
     yield "model: none yet" if model is None else _model(model)
-    if audit is None:
+    lacking = found["lacking"]
+    if audit is not None:
+        between = f"{_percent(audit['low'])} to {_percent(audit['high'])}, {100 * audit['level']:g} %"
+        yield f"F1: {_percent(audit['f1'])} ({between}) on {audit['n']} random sentences"
+    elif model is None or not model["labeled"]:
         yield "F1: not known yet; it needs a model, and answers to sentences of the audit stream"
     else:
-        yield f"F1: {_percent(audit['f1'])} ({_percent(audit['low'])} to {_percent(audit['high'])}, 95 %) on {audit['n']} random sentences"
+        yield f"F1: cannot be known yet; at least {_count(lacking['audit'], 'more audit answer')} with a span in it"
     if ahead is not None:
-        yield f"forecast: the next labels bring {_signed(ahead['gain'])} ({_signed(ahead['low'])} to {_signed(ahead['high'])}, 90 %)"
+        gain = "next to nothing" if ahead["little"] else _signed(ahead["gain"])
+        between = f"{_signed(ahead['low'])} to {_signed(ahead['high'])}, {100 * ahead['level']:g} %"
+        yield f"forecast: {_count(ahead['labels'], 'more answer')} should bring {gain} ({between})"
+    elif audit is not None:
+        more = [_count(lacking[key], what) for key, what in (("forecast", "more audit answer"), ("models", "more model")) if lacking[key]]
+        yield f"forecast: too early to say; at least {' and '.join(more)}"
     if agreed is not None:
         yield f"agreement: {_agreed(agreed)}; {found['conflicts']} in dispute"
         yield from (f"  {pair['a']} and {pair['b']}: {_agreed(pair)}" for pair in agreed["pairs"])
@@ -78,6 +88,10 @@ def _more(n: dict[str, int]) -> str:
     )
     shown = [f"{n[key]} {what}" for key, what in notes if n[key]]
     return f" ({', '.join(shown)})" if shown else ""
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"
 
 
 def _percent(share: float) -> str:

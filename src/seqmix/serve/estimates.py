@@ -17,24 +17,14 @@ from numpy.typing import NDArray
 from sqlalchemy import func, select
 
 from seqmix.data.sentence import Sentence
-from seqmix.loop.stopping import Forecast, forecast, kappa
+from seqmix.loop.stopping import kappa
+from seqmix.serve.intervals import F1, LEAST, intervals
+from seqmix.serve.outlook import LEAST_ANSWERS, LEAST_MODELS, Outlook, outlook
 from seqmix.serve.records import Answer, Mark, Ranges, loads, rows
 from seqmix.serve.schema import current, generations, queue
 from seqmix.serve.store import Store
 
-DRAWS = 1000
 _POINTS = 40  # of the curve; more cannot be told apart on a page
-Counts3 = NDArray[np.float64]  # [n_sentences, 3]: spans in the gold, found, right
-
-
-@dataclass(frozen=True)
-class F1:
-    """Micro F1 on exact spans with a 95 % interval from sentences drawn anew."""
-
-    f1: float
-    low: float
-    high: float
-    n: int  # sentences
 
 
 @dataclass(frozen=True)
@@ -50,11 +40,19 @@ class Point:
 
 @dataclass(frozen=True)
 class Progress:
-    """What the page shows beside the text; None or empty as long as nothing can be said."""
+    """What the page shows beside the text; None or empty as long as nothing can be said, and what is lacking until then."""
 
     audit: F1 | None = None
     curve: tuple[Point, ...] = ()
-    forecast: Forecast | None = None
+    forecast: Outlook | None = None
+    audit_lacks: int = LEAST  # audit answers
+    forecast_lacks: int = LEAST_ANSWERS  # audit answers
+    models_lack: int = LEAST_MODELS  # for a forecast
+
+    @property
+    def lacking(self) -> dict[str, int]:
+        """What there must be more of, for JSON: answers for an F1, answers and models for a forecast."""
+        return {"audit": self.audit_lacks, "forecast": self.forecast_lacks, "models": self.models_lack}
 
 
 @dataclass(frozen=True)
@@ -94,21 +92,6 @@ def span_counts(gold: Iterable[Mark], found: Iterable[Mark], sure: Ranges | None
     return len(a), len(b), len(a & b)
 
 
-def with_interval(counts: Counts3, draws: int = DRAWS, seed: int = 0) -> F1:
-    """F1 over all sentences, and where 95 % of the F1 of as many sentences drawn with replacement lie. Same counts, same interval."""
-    return intervals(counts[:, :, None], draws, seed)[0]
-
-
-def intervals(counts: NDArray[np.float64], draws: int = DRAWS, seed: int = 0) -> list[F1]:
-    """The same for several models on the same sentences [n, 3, models], all with the same draws, so that they can be compared."""
-    n, _, models = counts.shape
-    weights = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=draws).astype(np.float64)  # [draws, n]
-    drawn = (weights @ counts.reshape(n, -1)).reshape(draws, 3, models)
-    lows, highs = np.quantile(_f1(drawn), [0.025, 0.975], axis=0)
-    whole = _f1(counts.sum(axis=0, keepdims=True))[0]
-    return [F1(float(f), float(min(lo, f)), float(max(hi, f)), n) for f, lo, hi in zip(whole, lows, highs, strict=True)]
-
-
 class Estimates:
     """Progress of a project, computed anew only when there is something new, and at most once in `every` seconds."""
 
@@ -137,15 +120,24 @@ class Estimates:
             return (*(int(n) for n in conn.execute(audit).one()), conn.execute(select(func.max(generations.c.number))).scalar() or 0)
 
     def _compute(self) -> Progress:
-        made = self._generations()
+        models = self._generations()
         answered = self._store.gold_answers("audit")
-        if not made or not any(answer.sentence_id in self._predicted[made[-1][0]] for answer in answered):
-            return Progress()
-        counts = np.array([[self._count(number, answer) for number, _ in made] for answer in answered], dtype=np.float64)
-        figures = intervals(counts.transpose(0, 2, 1))
-        curve = tuple(Point(*one, f.f1, f.low, f.high) for one, f in zip(made, figures, strict=True))
-        newest = sum(answer.sentence_id in self._predicted[made[-1][0]] for answer in answered)
-        return Progress(replace(figures[-1], n=newest), curve, _ahead(curve))
+        rising = [at for at, (_, labeled) in enumerate(models) if labeled > max((0, *(before for _, before in models[:at])))]
+        lacking = Progress(models_lack=max(0, LEAST_MODELS - len(rising)))
+        if not models or not answered:
+            return lacking
+        counts = np.array([[self._count(number, answer) for number, _ in models] for answer in answered], dtype=np.float64)
+        counts = counts.transpose(0, 2, 1)  # [answers, 3, models]
+        figures = intervals(counts)
+        known = int((counts[:, :2, -1].sum(axis=1) > 0).sum())
+        lacking = replace(lacking, audit_lacks=max(0, LEAST - known), forecast_lacks=max(0, LEAST_ANSWERS - known))
+        if (last := figures[-1]) is None:
+            return lacking
+        curve = tuple(Point(*one, f.f1, f.low, f.high) for one, f in zip(models, figures, strict=True) if f is not None)
+        newest = sum(answer.sentence_id in self._predicted[models[-1][0]] for answer in answered)
+        enough = not lacking.forecast_lacks and not lacking.models_lack
+        ahead = outlook(np.array([models[at][1] for at in rising], dtype=np.float64), counts[:, :, rising]) if enough else None
+        return replace(lacking, audit=replace(last, n=newest), curve=curve, forecast=ahead)
 
     def _generations(self) -> list[tuple[int, int]]:
         """Number and labeled sentences of the generations on the curve; their predictions are read once."""
@@ -245,25 +237,8 @@ def _inside(mark: Mark, sure: Ranges) -> bool:
     return any(start <= mark.start and mark.end <= end for start, end in sure)
 
 
-def _f1(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """2 c / (g + f) along axis 1; 0 where there is no span at all."""
-    total = counts[:, 0] + counts[:, 1]
-    f1: NDArray[np.float64] = np.divide(2 * counts[:, 2], total, out=np.zeros_like(total), where=total > 0)
-    return f1
-
-
 def _thinned(made: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """At most so many generations, evenly, the first and the last among them."""
     if len(made) <= _POINTS:
         return made
     return [made[i] for i in sorted({round(i) for i in np.linspace(0, len(made) - 1, _POINTS)})]
-
-
-def _ahead(curve: Sequence[Point]) -> Forecast | None:
-    """What as many labels again as the last training added should bring."""
-    rising = [point for i, point in enumerate(curve) if point.labeled > 0 and (i == 0 or point.labeled > curve[i - 1].labeled)]
-    if len(rising) < 3:
-        return None
-    labeled = [point.labeled for point in rising]
-    following = labeled[-1] + max(1, labeled[-1] - labeled[-2])
-    return forecast(labeled, [point.f1 for point in rising], following, np.random.default_rng(0))

@@ -24,7 +24,8 @@ def status(site: Site, annotator_id: int) -> dict[str, Any]:
         "answers": {"labeled": counts.labeled, "skipped": counts.skipped, "audit": counts.audit, "mine": counts.mine, "left": counts.left},
         "model": _model(last, store.noted(NOTE) or {}, site.trainer()),
         "audit": None if progress.audit is None else asdict(progress.audit),
-        "forecast": None if progress.forecast is None else asdict(progress.forecast),
+        "forecast": None if progress.forecast is None else progress.forecast.as_dict(),
+        "lacking": progress.lacking,
         "curve": [asdict(point) for point in progress.curve],
         "next_training_in": max(0, settings.batch - news(counts, settings, last)),
     }

@@ -270,6 +270,35 @@ def test_a_new_model_is_announced_and_its_figures_stand_beside(names: Any, visit
     assert "trained on 20 answers" in page.inner_text("#model")
 
 
+def test_of_too_few_audit_answers_nothing_is_claimed_and_then_the_level_is_named(serve: Serve, visit: Any) -> None:
+    from seqmix.serve.records import Generation, Mark
+
+    served = serve(lines(*(f"Ada met {n} ." for n in range(40))), audit_share=0.5)
+    store = served.project.store
+    asked = store.audit_sentences()[:12]
+
+    def answered(sentences: Any) -> Any:
+        for sentence in sentences:
+            store.save(sentence.id, 1, "label", [Mark(0, 1, "PER")])
+        return visit(served.link)
+
+    def published(number: int) -> None:
+        marks = [{"id": one.id, "marks": [[0, 1, "PER"]] if at < 2 * number - 1 else []} for at, one in enumerate(asked)]
+        store.publish(Generation(number, 10 * number, audit=marks))
+
+    published(1)
+    page = answered(asked[:2])
+    page.locator("#estimate", has_text="Cannot be known yet: at least 1 more audit answer with something marked.").wait_for()
+    assert page.inner_text("#forecast") == ""
+    page = answered(asked[2:])
+    page.locator("#estimate", has_text="95% interval, from 12 audit sentences").wait_for()
+    assert page.inner_text("#forecast") == "Too early to say what more answers bring: at least 4 more models first."
+    for number in range(2, 7):
+        published(number)
+    page.locator("#forecast", has_text="30 more answers should bring +0.").wait_for()
+    assert page.inner_text("#forecast").endswith(", 90% interval).")
+
+
 def test_of_many_tags_one_is_found_by_its_name(serve: Serve, visit: Any) -> None:
     served = serve(lines(*TEXTS), tags=tuple(f"Type{i}" for i in range(35)))
     ranked(served)

@@ -1,7 +1,7 @@
 // What stands beside the sentence: how far we are, what the model is doing, how good it is, and what was answered last.
 
 import { curve } from "./curve.js";
-import { $, f1, fill, h, many, number, sentence } from "./dom.js";
+import { $, f1, fill, h, many, number, percent, sentence } from "./dom.js";
 
 /** Draw the status of the server. */
 export function drawStatus(status, project) {
@@ -13,9 +13,9 @@ export function drawStatus(status, project) {
   const rest = [project.annotators > 1 && `${number(answers.mine)} by you`, answers.audit > 0 && `${number(answers.audit)} for the audit`, answers.skipped > 0 && `${number(answers.skipped)} skipped`];
   $("counts").textContent = rest.filter(Boolean).join(" · ");
   drawModel(model, status.next_training_in);
-  fill($("estimate"), audit ? estimate(audit) : h("p", { class: "quiet-text" }, waiting(project)));
+  fill($("estimate"), audit ? estimate(audit) : h("p", { class: "quiet-text" }, waiting(project, status)));
   fill($("curve"), curve(status.curve ?? []) ?? []);
-  $("forecast").textContent = forecast ? `The next model should gain ${gain(forecast)}.` : "";
+  $("forecast").textContent = forecast ? ahead(forecast) : audit ? early(status.lacking) : "";
 }
 
 function drawModel(model, left) {
@@ -33,14 +33,21 @@ function doing(model, left) {
 }
 
 const age = (seconds) => (seconds === null || seconds === undefined ? "" : seconds < 90 ? ", just now" : `, ${seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`} ago`);
-const gain = ({ gain: expected, low, high }) => `${Math.abs(expected) < 0.005 ? "next to nothing" : `${signed(expected)} F1`} (${signed(low)} to ${signed(high)})`;
+const ahead = ({ gain, low, high, labels, level, little }) =>
+  `${many(labels, "more answer")} should bring ${little ? "next to nothing" : `${signed(gain)} F1`} (${signed(low)} to ${signed(high)}, ${percent(level)} interval).`;
+const early = ({ forecast, models }) =>
+  `Too early to say what more answers bring: at least ${[forecast && many(forecast, "more audit answer"), models && many(models, "more model")].filter(Boolean).join(" and ")} first.`;
 const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
-const waiting = (project) => (project.audit_share > 0 ? "No estimate yet. Audit sentences, drawn at random, will give one that can be trusted." : "This project has no audit sentences, so there is no honest estimate.");
+function waiting(project, { answers, model, lacking }) {
+  if (!(project.audit_share > 0)) return "This project has no audit sentences, so there is no honest estimate.";
+  if (model?.trained_on && answers.audit) return `Cannot be known yet: at least ${many(lacking.audit, "more audit answer")} with something marked.`;
+  return "No estimate yet. Audit sentences, drawn at random, will give one that can be trusted.";
+}
 
-function estimate({ f1: value, low, high, n }) {
+function estimate({ f1: value, low, high, n, level }) {
   return [
     h("p", { class: "figure" }, h("span", { class: "large" }, f1(value)), h("span", { class: "range" }, `${f1(low)} – ${f1(high)}`)),
-    h("p", { class: "quiet-text" }, `95% interval, from ${many(n, "audit sentence")}`),
+    h("p", { class: "quiet-text" }, `${percent(level)} interval, from ${many(n, "audit sentence")}`),
   ];
 }
 
