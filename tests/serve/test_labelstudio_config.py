@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from labelstudio_fakes import FakePath
 
+from seqmix.data.text import from_text
 from seqmix.errors import DataError
 from seqmix.serve.labelstudio_config import Labeling, parse_labeling
+from seqmix.serve.labelstudio_tasks import results
 
 LABELS = '<Labels name="label" toName="text"><Label value="PER"/><Label value="LOC"/></Labels>'
 TEXT = '<Text name="text" value="$text"/>'
@@ -64,3 +67,12 @@ def test_endless_entities_cost_nothing() -> None:
 
     with pytest.raises(DataError, match="without a DTD"):
         parse_labeling(f'<!DOCTYPE v [<!ENTITY a0 "ha">{laughs}]><View>&a19;</View>')
+
+
+def test_a_suggested_region_ends_where_its_last_token_does() -> None:
+    sentence = from_text("t:1", "🚀 Ada de la Cruz met Bo Li .")
+    tags = ("O", "B-PER", "I-PER", "I-PER", "I-PER", "O", "B-PER", "I-PER", "O")
+    found = results(sentence, FakePath(tags, 1.0, (1.0,) * 9), Labeling("label", "text", "text", ("PER",)))
+
+    assert [(one["value"]["start"], one["value"]["end"]) for one in found] == [(2, 16), (21, 26)]
+    assert [one["value"]["text"] for one in found] == ["Ada de la Cruz", "Bo Li"]
