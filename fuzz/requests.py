@@ -25,7 +25,7 @@ _SEEDS: tuple[tuple[str, Any], ...] = (
     ("POST /api/annotations", _ANNOTATION),
     ("POST /api/adjudications", {"id": "g:1", "version": 0, "spans": []}),
     ("POST /api/skip", {"id": "g:2", "version": 0, "seconds": 0}),
-    ("POST /api/undo", {}),
+    ("POST /api/undo", {"seq": 1}),
     ("POST /api/generated/x/veto", {"veto": True}),
     ("POST /api/annotators", {"name": "Bo"}),
     ("GET /api/sentences/g:0", None),

@@ -299,7 +299,26 @@ def test_skip_gives_another_sentence_and_undo_brings_the_last_one_back(site: Ser
     shown = site.ada.get("/api/next").json()["sentence"]
     assert (shown["id"], shown["version"]) == (body["id"], undone["version"])
     assert site.ada.post("/api/undo").json()["id"] == first["id"]
-    assert site.ada.post("/api/undo").json() == {"id": None}
+    assert site.ada.post("/api/undo").json() == {"id": None, "last": None}
+
+
+def test_an_undo_whose_reply_was_lost_can_be_sent_again(site: Served):
+    seqs = [answer(site.ada)[1].json()["seq"] for _ in range(3)]
+    assert site.ada.get("/api/status").json()["answers"]["last"] == seqs[2]
+    undone = site.ada.post("/api/undo", {"seq": seqs[2]})
+
+    assert site.ada.post("/api/undo", {"seq": seqs[2]}).json() == undone.json()
+    assert undone.json()["last"] == seqs[1]
+    assert site.ada.get("/api/status").json()["answers"]["mine"] == 2
+    assert site.ada.post("/api/undo", {"seq": 10**6}).status_code == 404
+    assert site.bo.post("/api/undo", {"seq": seqs[1]}).status_code == 404
+
+
+def test_who_may_be_asked_for_a_second_answer_cannot_read_the_first_in_an_export(site: Served):
+    answer(site.ada, [mark(0, 1)])
+
+    assert site.bo.get("/api/export?format=jsonl-tokens").status_code == 403
+    assert site.ada.get("/api/export?format=jsonl-tokens").status_code == 200
 
 
 def test_nobody_answers_a_sentence_that_is_open_on_another_page(site: Served):
@@ -349,7 +368,7 @@ def test_status_counts_answers_and_says_when_training_comes_next(site: Served):
 
     assert before["model"] is None
     assert (before["next_training_in"], after["next_training_in"]) == (10, 6)
-    assert after["answers"] == {"labeled": 4, "skipped": 0, "audit": 0, "mine": 3, "left": 26}
+    assert after["answers"] == {"labeled": 4, "skipped": 0, "audit": 0, "mine": 3, "left": 26, "last": after["answers"]["last"]}
     assert (after["audit"], after["forecast"], after["curve"]) == (None, None, [])
 
 

@@ -28,6 +28,7 @@ from seqmix.errors import DataError, NotFoundError, StaleError, StoreError, TagE
 from seqmix.serve import schema
 from seqmix.serve.queue import next_sentence
 from seqmix.serve.records import Generation, Mark, Rank, digest
+from seqmix.serve.schema import leases
 from seqmix.serve.store import create_store, open_store, sqlite_url
 
 PER, LOC = Mark(0, 1, "PER"), Mark(3, 4, "LOC")
@@ -253,6 +254,42 @@ def test_the_undo_of_a_correction_gives_the_first_answer_back(store, anna):
     assert undone.spans == (PER,)
     assert store.answers()[0].spans == (PER,)
     assert store.undo(anna).undoes == first.seq
+
+
+def test_the_same_undo_twice_is_one(store, anna):
+    first, second = (store.save(f"s:{i}", anna, "label", [PER]) for i in (0, 1))
+    assert store.last_answer(anna) == second.seq
+    undone = store.undo(anna, second.seq)
+
+    assert store.undo(anna, second.seq) == undone  # its reply was lost, and it is sent again
+    assert [answer.sentence_id for answer in store.answers()] == ["s:0"]
+    assert store.last_answer(anna) == first.seq
+    assert store.undo(anna, first.seq).sentence_id == "s:0"
+    assert store.last_answer(anna) is None
+
+
+def test_an_undo_names_an_answer_of_mine_that_stands(store, anna, bo):
+    first = store.save("s:1", anna, "label", [PER])
+    other = store.save("s:2", anna, "label", [PER])
+    second = store.save("s:1", anna, "label", [LOC], version=first.seq)
+    for seq, who, error in ((first.seq, anna, StaleError), (second.seq, bo, NotFoundError), (10**9, anna, NotFoundError)):
+        with pytest.raises(error):
+            store.undo(who, seq)
+
+    assert store.undo(anna, other.seq).sentence_id == "s:2"  # by name, whatever was answered since
+    assert len(list(store.events())) == 4
+
+
+def test_who_came_first_counts_also_after_correcting_it(store, anna, bo):
+    mine = store.save("s:1", anna, "label", [PER])
+    with store.writing() as conn:
+        conn.execute(insert(leases).values(sentence_id="s:1", annotator_id=bo, stream="overlap", at=1.0))
+    store.save("s:1", bo, "label", [LOC])
+    store.save("s:1", anna, "label", [PER, LOC], version=mine.seq)
+
+    assert [(answer.annotator_id, answer.spans) for answer in store.gold_answers()] == [(anna, (PER, LOC))]
+    (labeled,) = store.labeled()
+    assert labeled.tags == ("B-PER", "O", "O", "B-LOC", "O")
 
 
 def test_nobody_undoes_what_another_said(store, anna, bo):

@@ -105,16 +105,33 @@ def save(
     return event
 
 
-def undo(conn: Connection, annotator_id: int, now: float) -> Event | None:
-    """Cancel the annotator's last answer or skip that still counts, and hand the sentence back to them. None: nothing is left to undo."""
+def last_answer(conn: Connection, annotator_id: int) -> int | None:
+    """The seq of the annotator's last answer or skip that still counts."""
     later = aliased(events)
     cancelled = select(later.c.seq).where(later.c.undoes == events.c.seq).exists()
-    wanted = select(events).where(events.c.annotator_id == annotator_id, events.c.kind.in_(_LIVE), ~cancelled)
-    found = conn.execute(wanted.order_by(events.c.seq.desc()).limit(1)).first()
-    if found is None:
+    wanted = select(events.c.seq).where(events.c.annotator_id == annotator_id, events.c.kind.in_(_LIVE), ~cancelled)
+    return conn.execute(wanted.order_by(events.c.seq.desc()).limit(1)).scalar()
+
+
+def undo(conn: Connection, annotator_id: int, now: float, seq: int | None = None) -> Event | None:
+    """Cancel an answer or skip of the annotator, the last one unless told, and hand the sentence back to them. None: nothing is left.
+
+    The same one cancelled twice, as after a broken line, is one event.
+    """
+    seq = last_answer(conn, annotator_id) if seq is None else seq
+    if seq is None:
         return None
+    found = conn.execute(select(events).where(events.c.seq == seq, events.c.kind.in_(_LIVE))).first()
+    if found is None or found.annotator_id != annotator_id:
+        raise NotFoundError("answer of yours", seq)
+    before = conn.execute(select(events).where(events.c.undoes == seq)).first()
+    if before is not None:
+        return as_event(before)
     last = as_event(found)
-    standing = live(history(conn, last.sentence_id, annotator_id))[:-1]
+    answered = live(history(conn, last.sentence_id, annotator_id))
+    if answered[-1].seq != seq:
+        raise StaleError("this answer was corrected since; take back the correction first", answered[-1].seq)
+    standing = answered[:-1]
     event = _append(
         conn,
         sentence_id=last.sentence_id,

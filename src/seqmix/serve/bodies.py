@@ -52,8 +52,10 @@ class Skip(_Body):
     seconds: Seconds = 0.0
 
 
-class Nothing(_Body):
-    """`{}`."""
+class Undo(_Body):
+    """The answer to take back, by its seq: sent twice, it is taken back once. Without one: the last that counts."""
+
+    seq: Version | None = None
 
 
 class Veto(_Body):

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 
-from seqmix.serve.bodies import Annotation, Nothing, Skip
+from seqmix.serve.bodies import Annotation, Skip, Undo
 from seqmix.serve.queue import Given, next_sentence, show, why_nothing
 from seqmix.serve.records import Mark
 from seqmix.serve.replies import reply
@@ -67,10 +67,12 @@ def router(site: Site) -> APIRouter:
         return reply({"seq": event.seq, "version": event.seq}, 201)
 
     @routes.post("/undo")
-    async def undo(body: Nothing, me: Me) -> Response:
-        """Take the last answer or skip back; its sentence is to be shown again."""
-        event = await turns.take(lambda: store.undo(me.id))
-        return reply({"id": None} if event is None else {"id": event.sentence_id, "version": event.seq, "stream": event.stream})
+    async def undo(body: Undo, me: Me) -> Response:
+        """Take an answer or skip back; its sentence is to be shown again. `last` is the one that could be taken back next."""
+        event = await turns.take(lambda: store.undo(me.id, body.seq))
+        last = await run_in_threadpool(store.last_answer, me.id)
+        shown = {"id": None} if event is None else {"id": event.sentence_id, "version": event.seq, "stream": event.stream}
+        return reply({**shown, "last": last})
 
     return routes
 

@@ -14,7 +14,7 @@ from seqmix.data import formats
 from seqmix.serve.bodies import Count, Offset, Veto
 from seqmix.serve.records import Generated
 from seqmix.serve.replies import reply
-from seqmix.serve.site import Me, Site
+from seqmix.serve.site import Admin, Me, Site
 from seqmix.serve.status import status
 from seqmix.serve.store import Store
 
@@ -44,8 +44,8 @@ def router(site: Site) -> APIRouter:
         return reply({"id": id, "vetoed": body.veto})
 
     @routes.get("/export", response_class=FileResponse, responses={200: {"content": {"application/octet-stream": {}}}})
-    def export(me: Me, format: Annotated[str, Query(max_length=40)] = "conll") -> Response:
-        """The labels so far as a file."""
+    def export(me: Admin, format: Annotated[str, Query(max_length=40)] = "conll") -> Response:
+        """The labels so far as a file. For admins: who is asked for a second answer must not read the first."""
         if format not in _FILES:
             raise HTTPException(422, f"this format cannot be downloaded; there are {', '.join(_FILES)}, and more with seqmix export")
         ending = _ENDINGS.get(format, "jsonl")

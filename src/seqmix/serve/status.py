@@ -21,7 +21,14 @@ def status(site: Site, annotator_id: int) -> dict[str, Any]:
     counts, progress = store.counts(annotator_id), site.estimates.progress()
     last = next(iter(store.generations(1)), None)
     return {
-        "answers": {"labeled": counts.labeled, "skipped": counts.skipped, "audit": counts.audit, "mine": counts.mine, "left": counts.left},
+        "answers": {
+            "labeled": counts.labeled,
+            "skipped": counts.skipped,
+            "audit": counts.audit,
+            "mine": counts.mine,
+            "left": counts.left,
+            "last": store.last_answer(annotator_id),  # what an undo takes back
+        },
         "model": _model(last, store.noted(NOTE) or {}, site.trainer()),
         "audit": None if progress.audit is None else asdict(progress.audit),
         "forecast": None if progress.forecast is None else progress.forecast.as_dict(),

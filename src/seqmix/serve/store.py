@@ -226,10 +226,15 @@ class Store(Database):
             at = time.time() if now is None else now
             return answers.save(conn, self.tags, sentence_id, annotator_id, kind, marks, sure, seconds, version, at, stream)
 
-    def undo(self, annotator_id: int, now: float | None = None) -> Event | None:
-        """Cancel the annotator's last answer or skip that still counts; the sentence is theirs again."""
+    def undo(self, annotator_id: int, seq: int | None = None, now: float | None = None) -> Event | None:
+        """Cancel this answer or skip of the annotator, the last one that counts unless told; the sentence is theirs again."""
         with self.writing() as conn:
-            return answers.undo(conn, annotator_id, time.time() if now is None else now)
+            return answers.undo(conn, annotator_id, time.time() if now is None else now, seq)
+
+    def last_answer(self, annotator_id: int) -> int | None:
+        """The seq of the annotator's last answer or skip that still counts: what an undo takes back."""
+        with self.reading() as conn:
+            return answers.last_answer(conn, annotator_id)
 
     def version(self, sentence_id: str, annotator_id: int | None = None) -> int:
         """The seq of this annotator's last event on this sentence, 0 if there is none. Without annotator: anybody's, to adjudicate."""

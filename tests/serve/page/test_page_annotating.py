@@ -216,6 +216,47 @@ def test_an_answer_that_was_saved_but_not_confirmed_is_sent_again_and_is_one(
     assert len([event for event in names.project.store.events() if event.sentence_id == "s0"]) == 1
 
 
+def test_an_undo_that_was_done_but_not_confirmed_is_sent_again_and_is_one(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    for id in ("s0", "s1", "s2"):
+        shown(page, id)
+        press(page, "1", "Enter")
+    shown(page, "s3")
+    page.route("**/api/undo", lambda route: (route.fetch(), route.abort()))  # the server hears it, the page does not hear the server
+    press(page, "z")
+    page.get_by_role("alert").get_by_text("Not taken back.").wait_for()
+    page.unroute("**/api/undo")
+    with page.expect_response("**/api/status"):  # the page looks at how things stand meanwhile
+        pass
+    press(page, "Enter")
+    shown(page, "s2")
+    assert set(stored(names)) == {"s0", "s1"}
+
+
+def test_undo_goes_on_where_an_earlier_visit_ended(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    for id in ("s0", "s1"):
+        shown(page, id)
+        press(page, "1", "Enter")
+    shown(page, "s2")
+    again = visit(names.link)
+    shown(again, "s2")
+    press(again, "z")
+    shown(again, "s1")
+    press(again, "z")
+    shown(again, "s0")
+    assert stored(names) == {}
+
+
+def test_only_an_admin_is_offered_the_export(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    assert page.locator("aside a[href^='api/export']").is_visible()
+    page = visit(names.invite("bo"))
+    page.wait_for_selector("#sentence .token")
+    assert page.locator("a[href^='api/export']").count() == 0
+
+
 def test_an_answer_given_elsewhere_meanwhile_is_shown_and_not_overwritten(names: Any, visit: Any) -> None:
     page = visit(names.link)
     shown(page, "s0")

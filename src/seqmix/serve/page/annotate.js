@@ -17,6 +17,7 @@ const project = await shell("./");
 
 async function start() {
   let current = null, busy = false, retry = null, generation = null, past = visited.all();
+  let last; // the answer an undo takes back, by its seq; null: none, undefined: not known yet
   const clock = stopwatch();
   const work = $("work"); // held, since `stop` takes it off the page
   const tagbar = createTagbar(project.tags, use);
@@ -114,7 +115,7 @@ async function start() {
     let saved = false;
     await guarded("Not saved.", async () => {
       say("Saving …");
-      await post("api/annotations", { id: mine.id, version: mine.version, ...given, seconds: clock.seconds() });
+      last = (await post("api/annotations", { id: mine.id, version: mine.version, ...given, seconds: clock.seconds() })).seq;
       saved = true;
     }, save);
     if (saved) await settled(mine, { kind: "label", ...given }, "Saved.");
@@ -124,7 +125,7 @@ async function start() {
     const mine = current;
     let saved = false;
     await guarded("Not skipped.", async () => {
-      await post("api/skip", { id: mine.id, version: mine.version, seconds: clock.seconds() });
+      last = (await post("api/skip", { id: mine.id, version: mine.version, seconds: clock.seconds() })).seq;
       saved = true;
     }, skip);
     if (saved) await settled(mine, { kind: "skip", spans: [], sure: null }, "Skipped.");
@@ -160,10 +161,20 @@ async function start() {
 
   async function undo() {
     if (current && editor.undo()) return;
+    let wanted = last;
+    if (wanted === undefined) await guarded("Not taken back.", async () => (wanted = (await get("api/status")).answers.last), undo);
+    if (wanted === null) return say("There is no answer to take back.");
+    if (wanted !== undefined) await takeBack(wanted);
+  }
+
+  /** subtle: sent again after a lost reply it names the same answer, so that one is taken back and not two. */
+  async function takeBack(seq) {
     let taken = null;
-    await guarded("Not taken back.", async () => (taken = await post("api/undo", {})), undo);
+    const sent = async () => (taken = await post("api/undo", { seq }).catch((error) => (error.kind === "stale" ? { error } : Promise.reject(error))));
+    await guarded("Not taken back.", sent, () => takeBack(seq));
     if (!taken) return;
-    if (!taken.id) return say("There is no answer to take back.");
+    if (taken.error) return say(taken.error.message);
+    last = taken.last;
     const before = past.find((answer) => answer.id === taken.id);
     visited.remove(taken.id);
     past = visited.all();
@@ -195,6 +206,7 @@ async function start() {
       const status = await get("api/status");
       if (!work.isConnected) return;
       drawStatus(status, project);
+      last ??= status.answers.last;
       const now = status.model?.generation ?? null;
       if (generation !== null && now !== null && now > generation) say(`Model ${now} is ready: the sentences are in a new order.`, true);
       generation = now ?? generation;
@@ -218,6 +230,7 @@ async function start() {
   setInterval(() => !document.hidden && refresh(), EVERY);
 
   $("count").textContent = many(project.sentences, "sentence");
+  if (!project.annotator.admin) for (const link of document.querySelectorAll("[data-admin]")) link.remove();
   await next();
   await refresh();
 }
