@@ -37,7 +37,7 @@ def run_directory(
                 "labeled": labeled,
                 "tokens": tokens,
                 "spans": int(tokens / 8.8),
-                "generated": asked,
+                "generated": asked * (number + 1),  # so far, as the loop counts
                 "steps": 40 * (number + 2),
                 "policy": "nte",
                 "variant": variant,

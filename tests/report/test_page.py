@@ -61,6 +61,12 @@ def test_a_study_is_told_with_its_figures_and_tables(tmp_path: Path) -> None:
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in folder.glob("*.png"))
 
 
+def test_generated_sentences_are_counted_once_though_every_round_says_how_many_there_are_so_far(tmp_path: Path) -> None:
+    write_report(study(tmp_path, seeds=2), tmp_path / "report.html")
+
+    assert "160 of 160" in read(tmp_path / "report.html").text
+
+
 def test_the_page_needs_nothing_from_outside(tmp_path: Path) -> None:
     write_report(study(tmp_path), tmp_path / "report.html")
 

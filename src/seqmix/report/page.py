@@ -208,7 +208,7 @@ def _generated(story: _Story) -> str:
         rows.append(
             [
                 _arm(story, arm),
-                f"{sum(round.generated for round in rounds)} of {asked}",
+                f"{sum(run.rounds[-1].generated for run in runs if run.rounds)} of {asked}",
                 f"{np.mean(accepted):.0%}" if accepted else "–",
                 f"{np.mean(shares):.1%}, at most {max(shares):.1%}" if shares else "–",
                 f"{np.mean(skews):.1f}" if skews else "–",
