@@ -22,7 +22,7 @@ from seqmix.app.console import emit
 from seqmix.data.files import replacing
 from seqmix.data.formats.base import extra
 from seqmix.data.versions import foreign
-from seqmix.errors import DataError
+from seqmix.errors import DataError, StoreError
 
 Step = Callable[[Path], None]
 
@@ -76,7 +76,8 @@ def _backed_up(path: Path, version: int) -> Path:
         taken += 1
     with replacing(backup, folder=True) as beside:
         shutil.copytree(path, beside, dirs_exist_ok=True, symlinks=True, ignore=shutil.ignore_patterns("*.sqlite*", "lock"))
-        for store in path.glob("*.sqlite"):  # subtle: a copy of the file alone would miss what still stands in its journal
+        for store in (path / name for name in ("store.sqlite", "labelstudio.sqlite") if (path / name).is_file()):
+            # subtle: a copy of the file alone would miss what still stands in its journal
             with closing(sqlite3.connect(store)) as own, closing(sqlite3.connect(beside / store.name)) as copy:
                 own.backup(copy)
             shutil.copymode(store, beside / store.name)
@@ -117,12 +118,15 @@ def _in_store(folder: Path, known: int) -> object:
 
 
 def _in_labelstudio(folder: Path, known: int) -> object:
-    path = folder / "labelstudio.sqlite"
+    from seqmix.serve.labelstudio_file import NAME, vet_file
+
+    path = folder / NAME
     try:
+        vet_file(folder)
         with closing(sqlite3.connect(path)) as own:
             row = own.execute("SELECT value FROM meta WHERE key = 'format_version'").fetchone()
         return None if row is None else json.loads(row[0])
-    except (sqlite3.Error, ValueError) as error:
+    except (sqlite3.Error, ValueError, StoreError) as error:
         raise DataError(f"cannot be read: {error}", path) from error
 
 

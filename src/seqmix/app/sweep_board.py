@@ -19,6 +19,7 @@ from seqmix.app.sweep import Arm, Experiment, Job
 from seqmix.app.sweep_results import Row, Runs, ordered, read_runs, rows_of, write_parquet, write_results
 from seqmix.app.sweep_worker import finished
 from seqmix.data.files import write_text
+from seqmix.data.plain import open_plain
 from seqmix.errors import RunError
 from seqmix.scale.workers import Event
 
@@ -131,8 +132,8 @@ class Board:
 
     def _say(self, text: str, trace: str = "") -> None:
         say(text)
-        with (self.out / "sweep.log").open("a", encoding="utf-8") as log:
-            log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n{trace}")
+        with open_plain(self.out / "sweep.log", "ab") as log:
+            log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n{trace}".encode("utf-8", "replace"))
 
 
 def _figures(scores: dict[str, float | None]) -> str:

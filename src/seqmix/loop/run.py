@@ -26,6 +26,7 @@ from typing import Any
 
 from seqmix.data.augmented import hubness, new_tokens
 from seqmix.data.files import LEFTOVER, clear_leftovers, make_folder, sync, write_text
+from seqmix.data.plain import open_plain, refuse_links
 from seqmix.data.scheme import spans
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
@@ -64,6 +65,7 @@ class Plan:
 def run(plan: Plan, folder: Path, report: Report = lambda event: None) -> list[dict[str, Any]]:
     """Do what is left of a run; the lines of rounds.jsonl."""
     with locked(folder):
+        refuse_links(folder, ("rounds", "model"))  # below these, old models are removed
         clear_leftovers(folder)
         done = read_rounds(folder)
         learner = _restored(plan, folder, done)
@@ -86,7 +88,7 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
     """The directory for this process alone; a second one is refused at once, or waits."""
     try:
         make_folder(folder)
-        handle = (folder / "lock").open("w")
+        handle = open_plain(folder / "lock", "ab")
     except OSError as error:
         raise RunError(f"cannot write to the run directory {folder}: {error.strerror}") from error
     with handle:
@@ -252,16 +254,12 @@ def _stop(plan: Plan, learner: ActiveLearner, done: Sequence[dict[str, Any]], nu
     if number >= plan.rounds:
         return f"all {plan.rounds} rounds are done"
     agreements = [line["agreement"] for line in done if line["agreement"] is not None]
-    uncertainty = _uncertainty(learner) if plan.stopping.uncertainty is not None else None
+    left = learner.pool.unlabeled.values() if plan.stopping.uncertainty is not None else None
+    uncertainty = None if left is None else max(learner.selector.unsure(left, "entropy"), default=0.0)  # the highest mean token entropy
     reason = plan.stopping.reason(done[-1]["labeled"], done[-1]["tokens"], agreements, uncertainty)
     if reason is None and not learner.pool.unlabeled:
         return "the pool is empty"
     return reason
-
-
-def _uncertainty(learner: ActiveLearner) -> float:
-    """The highest mean token entropy left in the pool."""
-    return max(learner.selector.unsure(learner.pool.unlabeled.values(), "entropy"), default=0.0)
 
 
 def _spans(sentence: Sentence) -> int:

@@ -19,10 +19,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from seqmix.data.plain import refuse_links
 from seqmix.data.versions import foreign
-from seqmix.errors import RunError
+from seqmix.errors import RunError, StoreError
+from seqmix.serve.vetting import PARTS, harden, vet
 
 FORMAT_VERSION = 1
+NAME = "labelstudio.sqlite"
 Row = tuple[Any, ...]
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -35,6 +38,14 @@ CREATE TABLE IF NOT EXISTS deleted (kind TEXT NOT NULL, id INTEGER NOT NULL, PRI
 CREATE TABLE IF NOT EXISTS ranks (
     task INTEGER PRIMARY KEY REFERENCES tasks (id) ON DELETE CASCADE, digest TEXT NOT NULL, score REAL NOT NULL, result TEXT NOT NULL);
 """
+_NAMES = ("meta", "tasks", "annotations", "deleted", "ranks")
+
+
+def vet_file(folder: Path) -> None:
+    """Refuse a folder that could do harm: one with links in it, or with a database that is not ours."""
+    refuse_links(folder, ("lock", "models", *(NAME + part for part in PARTS)))
+    if (folder / NAME).exists():
+        vet(folder / NAME, _NAMES, {})
 
 
 class File:
@@ -43,8 +54,10 @@ class File:
     def __init__(self, folder: Path) -> None:
         self.folder, self._lock = folder, threading.RLock()
         try:
+            vet_file(folder)
             folder.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(folder / "labelstudio.sqlite", timeout=30, check_same_thread=False, isolation_level=None)
+            self._db = sqlite3.connect(folder / NAME, timeout=30, check_same_thread=False, isolation_level=None)
+            harden(self._db)
             for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
                 self._db.execute(f"PRAGMA {pragma}")
             self._db.executescript(_TABLES)
@@ -52,7 +65,7 @@ class File:
                 self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format_version', ?)", (str(FORMAT_VERSION),))
                 self._db.execute("INSERT OR IGNORE INTO meta VALUES ('name', ?)", (json.dumps(secrets.token_hex(3)),))
             version = self.get("format_version")
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, StoreError) as error:
             raise RunError(f"cannot use the folder {folder}: {error}; give an empty one, or one that seqmix serve made") from error
         if (why := foreign(folder, version, FORMAT_VERSION)) is not None:
             self.close()

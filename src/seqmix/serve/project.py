@@ -20,16 +20,19 @@ from typing import Any
 from sqlalchemy import make_url
 
 from seqmix.data.files import replacing, sync
+from seqmix.data.plain import open_plain, refuse_links
 from seqmix.data.sentence import Sentence
 from seqmix.data.versions import foreign
 from seqmix.errors import ConfigError, DataError, SeqMixError, StoreError, TagError
 from seqmix.serve.queue import Rules
 from seqmix.serve.store import Store, create_store, open_store, sqlite_url
 from seqmix.serve.texts import Added
+from seqmix.serve.vetting import PARTS
 
 FORMAT = 1
 SETTINGS, GUIDELINES, STORE, MODELS = "project.toml", "guidelines.md", "store.sqlite", "models"
 MOST_TAGS = 35  # the digits 1 to 9 and the letters: one key each
+_PLAIN = (SETTINGS, GUIDELINES, MODELS, "training.toml", "trainer.log", "lock", *(STORE + part for part in (*PARTS, "-journal")))
 _DIRECTIONS = ("auto", "ltr", "rtl")
 
 
@@ -87,8 +90,11 @@ class Project:
     @property
     def guidelines(self) -> str:
         """The guidelines as they stand in the file now; empty without one."""
-        path = self.folder / GUIDELINES
-        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        try:
+            with open_plain(self.folder / GUIDELINES, "rb") as file:
+                return file.read().decode("utf-8", "replace").replace("\r\n", "\n")
+        except FileNotFoundError:
+            return ""
 
     @property
     def rules(self) -> Rules:
@@ -169,6 +175,7 @@ def open_project(folder: Path) -> Project:
 def read_settings(folder: Path) -> Settings:
     """The settings of a project, every key checked."""
     path = folder / SETTINGS
+    refuse_links(folder, _PLAIN)
     if not path.is_file():
         raise StoreError(f"{folder} is no project: it has no {SETTINGS}; seqmix init makes one")
     try:

@@ -47,6 +47,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from seqmix.errors import MissingExtraError, StoreError
+from seqmix.serve.vetting import harden, vet
 
 SCHEMA = 2
 _LOCK = 0x5E91  # PostgreSQL: writers of one database take turns by this number, as SQLite's do by itself
@@ -166,6 +167,13 @@ generated = Table(
     Index("generated_order", "generation", "place"),
 )
 
+_TRIGGERS = {
+    f"events_no_{verb.lower()}": (
+        f"CREATE TRIGGER events_no_{verb.lower()} BEFORE {verb} ON events BEGIN SELECT RAISE(ABORT, 'events are append-only'); END"
+    )
+    for verb in ("UPDATE", "DELETE")
+}
+
 
 def sqlite_url(path: Path) -> URL:
     """The URL of a file, whatever characters its name has."""
@@ -182,8 +190,10 @@ def connect(url: str | URL, new: bool = False) -> Engine:
         if name not in ("sqlite", "postgresql"):
             raise StoreError(f"a store is a file or postgresql://user@host/database; found a URL of {name!r}")
         if name == "sqlite":
-            if not parsed.database or not (new or Path(parsed.database).exists()):
+            if parsed.database in (None, "", ":memory:") or not (new or Path(str(parsed.database)).exists()):
                 raise StoreError(f"there is no store {parsed.database or 'in memory'}; seqmix init makes one in a project folder")
+            if not new and meta.name not in vet(Path(str(parsed.database)), tables.tables, _TRIGGERS):
+                raise StoreError(f"there is no project in the store {parsed.database}; seqmix init makes one")
             engine = create_engine(parsed, pool_size=16, max_overflow=48, connect_args={"timeout": 30})
         else:
             engine = create_engine(parsed, pool_size=8, max_overflow=24, pool_pre_ping=True, connect_args={"connect_timeout": 10})
@@ -198,6 +208,7 @@ def connect(url: str | URL, new: bool = False) -> Engine:
 
 def _on_connect_sqlite(dbapi: Any, _: object) -> None:
     dbapi.isolation_level = None  # transactions are begun below, not guessed by the driver
+    harden(dbapi)
     for pragma in ("journal_mode = WAL", "foreign_keys = ON", "synchronous = FULL", "wal_autocheckpoint = 4000"):
         dbapi.execute(f"PRAGMA {pragma}")
 
@@ -270,10 +281,8 @@ def _stamp(conn: Connection, number: int, applied: Mapping[str, float]) -> None:
 def _guard_events(conn: Connection) -> None:
     """History is not rewritten, not even by a mistake in our own code."""
     if conn.dialect.name == "sqlite":
-        for verb in ("UPDATE", "DELETE"):
-            conn.exec_driver_sql(
-                f"CREATE TRIGGER events_no_{verb.lower()} BEFORE {verb} ON events BEGIN SELECT RAISE(ABORT, 'events are append-only'); END"
-            )
+        for trigger in _TRIGGERS.values():
+            conn.exec_driver_sql(trigger)
         return
     conn.exec_driver_sql(
         "CREATE FUNCTION events_append_only() RETURNS trigger LANGUAGE plpgsql AS "

@@ -9,6 +9,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from seqmix.data.plain import open_plain
+from seqmix.errors import DataError
+
 _LONGEST = 600.0  # seconds between two starts
 _HEALTHY = 300.0  # … and of life after which a death counts as the first one
 _LOG = 1_000_000  # bytes
@@ -68,9 +71,9 @@ class Supervisor:
 
     def _run(self) -> str:
         try:
-            if self.log.exists() and self.log.stat().st_size > _LOG:
+            if self.log.exists() and self.log.lstat().st_size > _LOG:
                 self.log.unlink()
-            with self.log.open("ab") as log:
+            with open_plain(self.log, "ab", 0o600) as log:
                 # subtle: a process group of its own, so that Ctrl-C in the terminal is for the server alone, which then ends its child; not
                 # a session of its own, since Linux shares the cores out by session first, and being nice would help nobody
                 self._process = subprocess.Popen(
@@ -78,6 +81,8 @@ class Supervisor:
                 )
         except OSError as error:
             return str(error.strerror)
+        except DataError as error:
+            return error.expected
         self.starts += 1
         self._trouble = None
         if self._stop.is_set():  # asked to stop while it was starting
