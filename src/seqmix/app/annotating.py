@@ -35,10 +35,9 @@ def annotate(
 ) -> None:
     """Label the sentences of a project on a page in the browser."""
     try:
-        import uvicorn
-
         from seqmix.app.learning import project_config
         from seqmix.serve.api import create_app
+        from seqmix.serve.connections import server
         from seqmix.serve.project import open_project
         from seqmix.serve.security import Hosts
         from seqmix.serve.supervisor import Supervisor
@@ -59,14 +58,11 @@ def annotate(
                 Hosts.of(host, allow_host or ()),
                 trainer=trainer.trouble if trainer is not None else lambda: "off: this server was started with --no-train",
             )
-            config = uvicorn.Config(
-                app, http="h11", ws="none", log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=3
-            )  # fmt: skip
             say(f"{own.settings.name}: {link}")
             if host not in _LOOPBACK:
                 say("others on the network can reach this page with a link of their own; the connection is not encrypted")
             with _opened(link if browser else None):
-                _serve(uvicorn.Server(config), listener, trainer)
+                _serve(server(app, grace=3), listener, trainer)
     say("stopped; every answer that was shown as saved is saved")
 
 

@@ -54,9 +54,10 @@ def serve(
         raise ConfigError(
             f"--host {host} lets others in: set a password in SEQMIX_PASSWORD, and give it to Label Studio with the user {user}"
         )
-    uvicorn = extra("uvicorn", "serve", "seqmix serve")
+    extra("uvicorn", "serve", "seqmix serve")
     extra("fastapi", "serve", "seqmix serve")
     from seqmix.loop.run import locked
+    from seqmix.serve.connections import server
     from seqmix.serve.labelstudio import Password, create_app
 
     with locked(folder), _listening(host, port) as listener:
@@ -64,8 +65,7 @@ def serve(
         app = create_app(backend, Password(user, secret) if secret else None)
         place = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         say(f"Label Studio's ML backend is at {place}; connect it in the project's Settings > Model. Its state is in {folder}")
-        options = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=5)
-        uvicorn.Server(options).run(sockets=[listener])
+        server(app, grace=5).run(sockets=[listener])
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -9,6 +9,7 @@ Errors are {"error": "one sentence"}: 401 without the password, 403 from a brows
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hmac
@@ -33,6 +34,7 @@ from seqmix.serve.labelstudio_tasks import Json
 from seqmix.serve.security import Hosts
 
 BODY = 64 * 1024 * 1024  # bytes: Label Studio sends all tasks at once when predictions are retrieved
+PATIENCE = 60.0  # seconds a body may take to arrive
 
 
 @dataclass(frozen=True)
@@ -132,13 +134,16 @@ async def _json(request: Request, limit: int) -> Json:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "the body must be JSON, with Content-Type: application/json")
     parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > limit:
-            raise HTTPException(
-                413, f"the body is larger than {limit} bytes; retrieve predictions for fewer tasks at once", {"Connection": "close"}
-            )
-        parts.append(part)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            async for part in request.stream():
+                size += len(part)
+                if size > limit:
+                    said = f"the body is larger than {limit} bytes; retrieve predictions for fewer tasks at once"
+                    raise HTTPException(413, said, {"Connection": "close"})
+                parts.append(part)
+    except TimeoutError:
+        raise HTTPException(408, f"the body did not arrive within {PATIENCE:g} seconds", {"Connection": "close"}) from None
     try:
         found = await run_in_threadpool(json.loads, b"".join(parts))
     except (ValueError, RecursionError):
