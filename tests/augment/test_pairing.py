@@ -48,7 +48,7 @@ def test_the_pairs_are_exactly_those_the_rule_allows(variant: str, sentences: li
     for one in stretches:
         for other in stretches:
             tags = [[hard(r) for r in sentences[x.parent].tags[x.start : x.end]] for x in (one, other)]
-            dense = all(sum(t != "O" for t in own) / len(own) >= density - 1e-9 for own in tags)
+            dense = all(sum(t != "O" for t in own) / window >= density - 1e-9 for own in tags)
             same = tags[0] == tags[1] if variant == "label" else len(tags[0]) == len(tags[1])
             if dense and same and sentences[one.parent].tokens != sentences[other.parent].tokens:
                 allowed.add(frozenset((one, other)))
@@ -60,6 +60,14 @@ def test_the_last_window_is_a_candidate() -> None:
     sentences = [Sentence("a", ("w1", "w2", "w3"), ("O", "O", "B-PER")), Sentence("b", ("w4", "w5", "w6"), ("O", "O", "B-LOC"))]
 
     assert {x.start for pair in everything(Pairing("sub", 1, 1.0), sentences) for x in pair} == {2}
+
+
+def test_a_whole_sentence_needs_as_many_valid_tags_as_a_window() -> None:
+    long = [Sentence(id, tuple(f"{id}{i}" for i in range(12)), ("B-PER",) * 3 + ("O",) * 9) for id in "ab"]
+    short = [Sentence(id, (f"{id}0", f"{id}1"), ("B-PER",) * 2) for id in "cd"]
+
+    assert len(everything(Pairing("whole", 5, 0.6), long)) == 1, "three valid tags of a window of five, however long the sentence"
+    assert everything(Pairing("whole", 5, 0.6), short) == []
 
 
 def test_windows_may_follow_entity_spans() -> None:

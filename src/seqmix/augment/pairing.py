@@ -39,7 +39,10 @@ Pair = tuple[Stretch, Stretch]
 
 @dataclass(frozen=True)
 class Pairing:
-    """The rule: variant, window length s and density η0; windows on entity spans instead of a fixed s; partners at random or alike."""
+    """The rule: variant, window length s and density η0; windows on entity spans instead of a fixed s; partners at random or alike.
+
+    A window, and for `whole` a sentence of any length, needs at least η0 · s valid tags.
+    """
 
     variant: Variant = "sub"
     window: int = 5
@@ -65,7 +68,8 @@ class Pairing:
             tags = [_hard(row) for row in sentence.tags]
             for start, end in self._windows(tags):
                 own = tags[start:end]
-                if None not in own and sum(tag != OUTSIDE for tag in own) >= self.density * (end - start) - 1e-9:
+                size = self.window if self.variant == "whole" else end - start
+                if None not in own and sum(tag != OUTSIDE for tag in own) >= self.density * size - 1e-9:
                     key = tuple(own) if self.variant == "label" else end - start
                     found[key].append(Stretch(parent, start, end))
         return [group for group in found.values() if len({stretch.parent for stretch in group}) > 1]
