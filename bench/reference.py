@@ -2,6 +2,8 @@
 
 Nothing here is shared with the package but the values. Given the pairs to visit and their λ, it mixes token by token over the whole table
 (Eq. 7), mixes labels row by row (Eq. 8), rewrites both parents, scores each candidate alone (Eq. 9) and keeps those in the range (Eq. 10).
+Beyond the paper, as in the package: no piece of a parent's word comes out, no character the text does not have, and no sentence whose
+heaviest tags are no spans of BIO where its parent's are.
 """
 
 from __future__ import annotations
@@ -36,6 +38,19 @@ def mix_label(one: Row, other: Row, weight: float) -> dict[str, float]:
     return mixed
 
 
+def legal(rows: Sequence[Row]) -> bool:
+    """Whether the heaviest tags are BIO: an I- follows the B- or I- of its type."""
+    before = "O"
+    for row in rows:
+        tag = row if isinstance(row, str) else min(row, key=lambda name: (-row[name], name)) if row else "O"
+        if tag != "O" and tag[:2] not in ("B-", "I-"):
+            return False
+        if tag[:2] == "I-" and before not in (f"B-{tag[2:]}", tag):
+            return False
+        before = tag
+    return True
+
+
 def perplexity(text: str, model: torch.nn.Module, tokenizer, bos: int) -> float:
     """exp of the mean natural-log loss, the sentence alone, token after token of one forward pass."""
     ids = [bos, *tokenizer(text, add_special_tokens=False).input_ids]
@@ -63,6 +78,9 @@ def generate(
     nearest: Callable[..., tuple[int, float]] = nearest_token,
 ) -> list[tuple[tuple[str, ...], list[Row], float]]:
     """Tokens, tag rows and score of each sentence kept, in order, up to n."""
+    letters = {letter for sentence in sentences for token in sentence.tokens for letter in token}
+    spelled = [bool(fine) and set(word) <= letters for fine, word in zip(admissible, words, strict=True)]
+    admissible = spelled if sum(spelled) >= 32 else admissible
     entry_of = {}
     for entry in range(len(words) - 1, -1, -1):
         if admissible[entry]:
@@ -74,7 +92,8 @@ def generate(
             word_i, word_j = sentences[one.parent].tokens[one.start + t], sentences[other.parent].tokens[other.start + t]
             e_i = np.mean([vectors[p].astype(np.float64) for p in split(word_i)], axis=0)
             e_j = np.mean([vectors[p].astype(np.float64) for p in split(word_j)], axis=0)
-            excluded = [entry_of[w] for w in (word_i, word_j) if w in entry_of]
+            parts = [word_i, word_j, *(words[p] for p in (*split(word_i), *split(word_j)))]
+            excluded = [entry_of[w] for w in parts if w in entry_of]
             entry, _ = nearest(weight * e_i + (1 - weight) * e_j, vectors, admissible, excluded)
             mixed_tokens.append(words[entry])
             mixed_rows.append(mix_label(sentences[one.parent].tags[one.start + t], sentences[other.parent].tags[other.start + t], weight))
@@ -82,6 +101,8 @@ def generate(
             parent = sentences[stretch.parent]
             tokens = (*parent.tokens[: stretch.start], *mixed_tokens, *parent.tokens[stretch.end :])
             rows = [*parent.tags[: stretch.start], *mixed_rows, *parent.tags[stretch.end :]]
+            if legal(parent.tags) and not legal(rows):
+                continue
             value = score(" ".join(tokens)) if score is not None else 0.0
             if score is None or low <= value <= high:
                 kept.append((tokens, rows, value))

@@ -86,6 +86,19 @@ def test_words_outside_the_table_are_mixed_piece_by_piece_when_asked() -> None:
     assert len(mixed.tokens[0]) >= pieces  # as many pieces as the longer parent, joined
 
 
+@pytest.mark.parametrize("any_case", [False, True])
+def test_no_piece_of_a_parent_comes_out_as_a_word(any_case: bool) -> None:
+    table = encoder_table()
+    words = ("Sergi", "Lukashenko", "Zhirinovsky", "Kwasniewski", "Studenikova", "DiSarcina")
+    a, b = Sentence("a", words, ("B-PER",) * 6), Sentence("b", words[::-1], ("B-PER",) * 6)
+    pairs = [(Stretch(0, 0, 6), Stretch(1, 0, 6))] * 9
+
+    for mixed in mix([a, b], pairs, [k / 10 for k in range(1, 10)], table, any_case=any_case):
+        for new, *parents in zip(mixed.tokens, a.tokens, b.tokens, strict=True):
+            pieces = {table.words[id] for parent in parents for id in table.split(parent)}
+            assert new.lower() not in {p.lower() for p in pieces} if any_case else new not in pieces
+
+
 def test_all_positions_of_all_pairs_are_looked_up_at_once() -> None:
     rng = np.random.default_rng(0)
     sentences = [Sentence(f"s{i}", tuple(rng.choice([f"w{k}" for k in range(40)], size=5)), ("B-PER",) * 5) for i in range(30)]

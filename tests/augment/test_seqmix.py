@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from seqmix.augment.mixing import mix, rewritten
 from seqmix.augment.pairing import Stretch
 from seqmix.augment.seqmix import SeqMix
 from seqmix.data.augmented import Augmented
+from seqmix.data.scheme import is_legal
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 
@@ -166,6 +168,29 @@ def test_what_was_turned_down_is_kept_when_asked_for() -> None:
     assert made.rejected and all(not one.kept and one.lineage.score > 30 for one in made.rejected)
 
 
+def test_new_words_have_only_characters_of_the_text() -> None:
+    words = tuple(f"w{i}" for i in range(60)) + tuple(f"{letter}{i}" for letter in "ď¶シ" for i in range(60))
+    table, sentences = toy_table(words=words), toy_sentences(20)
+    plain = SeqMix("sub", 2, 0.3, score_range=None, table=table)
+
+    strange = plain.augment(sentences, 20, np.random.default_rng(0))
+    wider = replace(plain, alphabet=frozenset("ď")).augment(sentences, 20, np.random.default_rng(0))
+
+    assert {token[0] for one in strange for token in one.sentence.tokens} == {"w"}
+    assert {token[0] for one in wider for token in one.sentence.tokens} == {"w", "ď"}
+
+
+def test_a_candidate_whose_heaviest_tags_are_no_spans_is_dropped_and_counted() -> None:
+    tags = [("B-PER", "I-PER", "I-PER", "O"), ("O", "B-LOC", "I-LOC", "O")]
+    sentences = [Sentence(f"s{i}", tuple(f"w{3 * i + k}" for k in range(4)), tags[i % 2]) for i in range(12)]
+    mixer = SeqMix("sub", 2, 0.5, score_range=None, table=toy_table(), max_uses=99)
+
+    made = mixer.augment(sentences, 60, np.random.default_rng(0))
+
+    assert len(made) == 60 and made.counts["illegal tags"] > 0
+    assert all(is_legal([str(tag) for tag in one.sentence.hardened().tags]) for one in made)
+
+
 def test_part_of_speech_data_in_which_every_tag_is_valid_mixes() -> None:
     sentences = [Sentence(f"p{i}", (f"w{i}", f"w{i + 1}", f"w{i + 2}"), ("NOUN", "VERB", "NOUN")) for i in range(10)]
     made = SeqMix("label", 3, 1.0, score_range=None, table=toy_table()).augment(sentences, 5, np.random.default_rng(0))
@@ -196,9 +221,22 @@ def test_nothing_to_mix_is_an_empty_result_with_the_reason(sentences, settings: 
 
 def test_running_out_of_pairs_is_said() -> None:
     sentences = [Sentence("a", ("w1", "w2"), ("B-PER", "O")), Sentence("b", ("w3", "w4"), ("B-PER", "O"))]
-    made = SeqMix("sub", 1, 1.0, score_range=None, table=toy_table(), max_uses=99).augment(sentences, 50, np.random.default_rng(0))
+    mixer = SeqMix("sub", 1, 1.0, score_range=None, weight=0.5, table=toy_table(), max_uses=99)
+    made = mixer.augment(sentences, 50, np.random.default_rng(0))
 
     assert len(made) == 2 and "no pair is left" in made.reason
+
+
+def test_pairs_that_run_out_are_mixed_again_with_a_new_weight_up_to_fifteen_times_what_is_asked() -> None:
+    sentences = [Sentence(id, words, ("B-PER",) * 4) for id, words in (("a", ("w1", "w2", "w3", "w4")), ("b", ("w5", "w6", "w7", "w8")))]
+    mixer = SeqMix("whole", 4, 1.0, alpha=0.5, score_range=None, table=toy_table(width=2), max_uses=99)
+
+    made = mixer.augment(sentences, 4, np.random.default_rng(0))
+    dry = mixer.augment(sentences, 40, np.random.default_rng(0))
+
+    assert len(made) == 4 and len({one.lineage.weight for one in made}) == len({one.sentence.id for one in made}) == 4
+    assert dry.counts["pairs"] == 15 * 40 and "no pair is left" in dry.reason
+    assert dry.outputs[:4] == made.outputs
 
 
 @pytest.mark.parametrize(

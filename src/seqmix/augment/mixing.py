@@ -32,7 +32,8 @@ def mix(
 ) -> list[Mixed]:
     """Mix all pairs at once: one look-up for every position of every pair.
 
-    `any_case`: a parent's word is excluded however it is written, so that restoring its casing can never restore the word.
+    Neither a parent's word nor a piece of it may come out, nor that piece standing alone (`##gi` and `gi`). `any_case`: however it is
+    written, so that restoring the casing of a word can never restore the word.
     """
     positions = [
         (sentences[one.parent].tokens[one.start + t], sentences[other.parent].tokens[other.start + t], weight)
@@ -108,9 +109,11 @@ def _parents_of(table: Table, any_case: bool) -> Mapping[str, Sequence[int]] | N
 
 
 def _excluded(words: tuple[str, str], table: Table, by_lower: Mapping[str, Sequence[int]] | None) -> list[int]:
+    """The parents' entries and those of their pieces."""
+    barred = {part for word in words for part in (word, *(table.words[id] for id in table.split(word)))}
     if by_lower is not None:
-        return [id for word in words for id in by_lower.get(word.lower(), ())]
-    return [id for word in words if (id := table.id(word)) is not None]
+        return [id for word in barred for id in by_lower.get(word.lower(), ())]
+    return [id for word in barred if (id := table.id(word)) is not None]
 
 
 def _by_word(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
@@ -17,10 +17,13 @@ from seqmix.augment.mixing import Mixed, Oov, mix, rewritten
 from seqmix.augment.pairing import Pair, Pairing, Variant, default_cap
 from seqmix.augment.table import Table, encoder_table
 from seqmix.data.augmented import Augmentation, Augmented, Lineage
+from seqmix.data.scheme import is_legal
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import ConfigError
 from seqmix.protocols import Discriminator
+
+_VISITS = 15  # pairs looked at for each sentence asked for, when they have to be mixed again: the released code's figure
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class SeqMix:
     weight: float | None = None  # a fixed λ instead of Beta(α, α)
     table: Table | None = None
     discriminator: Discriminator | None = None
+    alphabet: frozenset[str] = frozenset()  # characters a new word may have beside those of the sentences
     trace: bool = False  # keep what was turned down, too
 
     def __post_init__(self) -> None:
@@ -67,7 +71,7 @@ class SeqMix:
         groups = self.pairing.groups(sentences)
         if n < 1 or not groups:
             return Augmentation((), n, self._why_none(sentences) if n > 0 else None)
-        table = self.table or encoder_table()
+        table = (self.table or encoder_table()).spelled(self.alphabet | characters(sentences))
         judge = self.discriminator or (Perplexity() if self.score_range is not None else None)
         limits = self._limits(sentences, judge)
         cap = self.max_uses or default_cap(n, groups)
@@ -77,13 +81,17 @@ class SeqMix:
         rejected: list[Augmented] = []
         counts: Counter[str] = Counter()
         seed = int(rng.integers(2**62))
-        waves = _Waves(self.pairing, sentences, uses, cap, 1 if self.variant == "whole" else 2, rng, table)
+        most = _VISITS * n if self.weight is None else 0  # a fixed λ would give the same sentences again
+        waves = _Waves(self.pairing, sentences, uses, cap, 1 if self.variant == "whole" else 2, rng, table, most)
         while len(outputs) < n and (wave := waves.draw(_wave_size(n - len(outputs), len(outputs), counts["scored"]))):
             counts["pairs"] += len(wave)
-            mixed = mix(sentences, wave, [self._weight(pair, seed) for pair in wave], table, self.oov, self.keep_case)
-            candidates = list(self._candidates(sentences, mixed))
-            fresh = [candidate for candidate in candidates if candidate.sentence.tokens not in seen]
-            counts["repeated"] += len(candidates) - len(fresh)
+            weights = [self._weight(pair, seed, waves.visit) for pair in wave]
+            mixed = mix(sentences, wave, weights, table, self.oov, self.keep_case)
+            candidates = list(self._candidates(sentences, mixed, waves.visit))
+            legal = [candidate for candidate in candidates if candidate.legal]
+            fresh = [candidate for candidate in legal if candidate.sentence.tokens not in seen]
+            counts["illegal tags"] += len(candidates) - len(legal)
+            counts["repeated"] += len(legal) - len(fresh)
             for candidate, score in zip(fresh, _scores(fresh, judge, limits), strict=True):
                 if len(outputs) == n:
                     break
@@ -104,29 +112,31 @@ class SeqMix:
         reason = None if len(outputs) == n else f"no pair is left ({_told(counts)}); loosen density, score range or max_uses for more"
         return Augmentation(tuple(outputs), n, reason, tuple(rejected), dict(counts))
 
-    def _weight(self, pair: Pair, seed: int) -> float:
-        """λ of a pair. subtle: drawn from a generator of the pair's own, so that it does not depend on the size of the waves."""
+    def _weight(self, pair: Pair, seed: int, visit: int = 0) -> float:
+        """λ of a pair on a visit. subtle: from a generator of the pair's own, so that it does not depend on the size of the waves."""
         if self.weight is not None:
             return self.weight
         place = [seed, *(number for stretch in pair for number in (stretch.parent, stretch.start, stretch.end))]
-        return float(np.random.default_rng(place).beta(self.alpha, self.alpha))
+        return float(np.random.default_rng([*place, visit] if visit else place).beta(self.alpha, self.alpha))
 
     def _limits(self, sentences: Sequence[Sentence], judge: Discriminator | None) -> ScoreRange | None:
         if self.score_range is None or judge is None or not self.score_range.quantiles:
             return self.score_range
         return self.score_range.of(judge.scores([s for s in sentences if s.tokens]).tolist())
 
-    def _candidates(self, sentences: Sequence[Sentence], mixed: Sequence[Mixed]) -> Iterator[_Candidate]:
+    def _candidates(self, sentences: Sequence[Sentence], mixed: Sequence[Mixed], visit: int) -> Iterator[_Candidate]:
         """Both parents of each pair rewritten; whole-sequence gives one candidate, since both would be the same."""
+        again = f".{visit + 1}" if visit else ""
         for one in mixed:
             ids = tuple(sentences[stretch.parent].id for stretch in one.pair)
             windows = tuple((stretch.start, stretch.end) for stretch in one.pair)
             spelled = ",".join(f"{id}[{start}:{end}]" for id, (start, end) in zip(ids, windows, strict=True))
             for into, stretch in enumerate(one.pair[: 1 if self.variant == "whole" else 2]):
                 parent = sentences[stretch.parent]
-                new = rewritten(parent, stretch, one, f"{self.variant}({spelled})#{into + 1}", self.keep_case)
+                new = rewritten(parent, stretch, one, f"{self.variant}({spelled})#{into + 1}{again}", self.keep_case)
                 lineage = Lineage(self.variant, ids, windows, into, one.weight, distances=one.distances)
-                yield _Candidate(new, lineage, (one.pair[0].parent, one.pair[1].parent), parent.id)
+                legal = _legal(new) or not _legal(parent)
+                yield _Candidate(new, lineage, (one.pair[0].parent, one.pair[1].parent), parent.id, legal)
 
     def _why_none(self, sentences: Sequence[Sentence]) -> str:
         """Why there is nothing to pair, in words."""
@@ -145,8 +155,18 @@ class _Waves:
     """Pairs a wave at a time. A parent in the wave counts as served until the wave is judged, so that few are scored in vain."""
 
     def __init__(
-        self, rule: Pairing, sentences: Sequence[Sentence], uses: Counter[int], cap: int, each: int, rng: np.random.Generator, table: Table
+        self,
+        rule: Pairing,
+        sentences: Sequence[Sentence],
+        uses: Counter[int],
+        cap: int,
+        each: int,
+        rng: np.random.Generator,
+        table: Table,
+        most: int,
     ) -> None:
+        self.visit = 0  # how often all pairs were given before
+        self._drawn, self._most = 0, most
         self._held: Counter[int] = Counter()
         self._given: set[Pair] = set()
         self._uses, self._cap, self._each = uses, cap, each
@@ -154,19 +174,25 @@ class _Waves:
         self._source = self._restart()
 
     def draw(self, size: int) -> list[Pair]:
-        """Up to `size` pairs that were not given before; none when there are none."""
+        """Up to `size` pairs that were not given on this visit; every pair once, then all again until `most` were drawn."""
         self._held.clear()
         wave = self._take(size)
         if not wave:  # parents held back by the last wave are free again: look once more
+            self._source = self._restart()
+            wave = self._take(size)
+        if not wave and self._drawn < self._most:
+            self.visit += 1
+            self._given.clear()
             self._source = self._restart()
             wave = self._take(size)
         return wave
 
     def _take(self, size: int) -> list[Pair]:
         wave = []
-        for pair in islice(self._source, size):
+        for pair in islice(self._source, min(size, max(0, self._most - self._drawn)) if self.visit else size):
             self._held.update({stretch.parent: self._each for stretch in pair})
             wave.append(pair)
+        self._drawn += len(wave)
         return wave
 
     def _free(self, parent: int) -> bool:
@@ -179,6 +205,16 @@ class _Candidate:
     lineage: Lineage
     parents: tuple[int, int]  # their places in the input
     family: str  # the parent that was rewritten: its candidates share how they start
+    legal: bool  # the heaviest tags are spans of BIO, or the parent's were not either
+
+
+def characters(sentences: Iterable[Sentence]) -> frozenset[str]:
+    """All that the tokens are written with."""
+    return frozenset(letter for sentence in sentences for token in sentence.tokens for letter in token)
+
+
+def _legal(sentence: Sentence) -> bool:
+    return is_legal([str(tag) if tag is not None else OUTSIDE for tag in sentence.hardened().tags])
 
 
 def _scores(candidates: Sequence[_Candidate], judge: Discriminator | None, limits: ScoreRange | None) -> list[float]:

@@ -27,6 +27,7 @@ Vectors = NDArray[np.float32]
 _BLOCK = 1 << 24  # numbers in one block of a product: 64 MiB of float32
 _NEIGHBORS = 10  # of an entry, for CSLS and hubness
 _SHORTLIST = 16
+_FEWEST = 32  # entries that a choice of characters must leave
 _LETTERS = 1000  # of one word that the tokenizer is shown
 
 
@@ -43,6 +44,7 @@ class Table:
     _ids: dict[str, int] = field(init=False, repr=False, compare=False)
     _known: dict[str, NDArray[np.float64]] = field(init=False, repr=False, compare=False, default_factory=dict)
     _tensors: dict[str, torch.Tensor] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _barred: dict[bool, torch.Tensor] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.distance not in DISTANCES:
@@ -79,6 +81,18 @@ class Table:
             counts = Counter(token for sentence in sentences for token in sentence.tokens)
             starts &= np.array([counts[word] >= max(1, min_count) for word in self.words])
         return replace(self, starts=starts)
+
+    def spelled(self, characters: frozenset[str]) -> Table:
+        """The same table without the entries that have any other character; unchanged where hardly one would be left."""
+        fits = np.array([characters.issuperset(word) for word in self.words])
+        if np.count_nonzero(self.starts & fits) < _FEWEST:
+            return self
+        if self.distance == "csls":
+            self._crowding()  # subtle: among the entries of this table, whatever the characters, so that it is computed once
+        narrow = replace(self, starts=self.starts & fits, goes_on=self.goes_on & fits)
+        for name in ("_known", "_tensors"):
+            object.__setattr__(narrow, name, getattr(self, name))
+        return narrow
 
     def nearest(
         self, queries: NDArray[np.float64], excluded: Sequence[Iterable[int]], inside: NDArray[np.bool_] | None = None
@@ -145,9 +159,11 @@ class Table:
             if self.distance != "l2":
                 matrix = torch.nn.functional.normalize(matrix, dim=1)
             self._tensors["matrix"] = matrix
-            for name, allowed in (("starts", self.starts), ("goes_on", self.goes_on)):
-                self._tensors[name] = torch.from_numpy(np.where(allowed, 0, np.inf).astype(np.float32)).to(device)
-        matrix, barred = self._tensors["matrix"], self._tensors["goes_on" if kind else "starts"]
+        matrix = self._tensors["matrix"]
+        if kind not in self._barred:
+            allowed = self.goes_on if kind else self.starts
+            self._barred[kind] = torch.from_numpy(np.where(allowed, 0, np.inf).astype(np.float32)).to(matrix.device)
+        barred = self._barred[kind]
         queries = queries.to(matrix.device)
         if self.distance == "l2":
             return torch.addmm(self._tensors["squares"] + barred, queries, matrix.T, alpha=-2)
