@@ -70,6 +70,21 @@ def test_both_ask_where_opinions_differ() -> None:
     assert BALD()(view, 1, np.random.default_rng(0)) == ["s3"]
 
 
+def test_bald_compares_ten_passes_unless_told_otherwise() -> None:
+    view = make_view(3)
+    asked = []
+    view.dropped = lambda passes: asked.append(passes) or iter(())
+
+    for policy in (BALD(), BALD(2)):
+        policy(view, 1, np.random.default_rng(0))
+
+    assert asked == [10, 2]
+
+
+def test_policies_without_settings_are_equal() -> None:
+    assert VoteEntropy() == VoteEntropy() and BALD() == BALD() != BALD(3)
+
+
 def test_bald_needs_two_passes() -> None:
     with pytest.raises(ConfigError, match="at least 2"):
         BALD(1)

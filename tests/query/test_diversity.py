@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from query.fakes import TAGS, FakeView, make_view
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
-from seqmix.query.diversity import Badge, CoreSet, KMeans, diverse, random_order
+from seqmix.query.diversity import Badge, CoreSet, Diverse, KMeans, diverse, random_order
 from seqmix.query.geometry import farthest, means, nearest, plus_plus, squared
 from seqmix.query.uncertainty import Uncertainty
 
@@ -107,6 +107,23 @@ def test_nearest_is_what_comparing_all_gives(seed: int) -> None:
     assert every[np.arange(30), at] == pytest.approx(every.min(axis=1), rel=1e-4) and away == pytest.approx(every.min(axis=1), rel=1e-4)
 
 
+def test_nearest_leaves_out_no_row_of_a_pool_that_takes_several_parts() -> None:
+    rows, centers = rng(5).normal(size=(2500, 2)).astype(np.float32), np.array([[-1, 0], [1, 0]], np.float32)
+
+    at, away = nearest(rows, centers)
+
+    assert at.tolist() == [int(x > 0) for x in rows[:, 0]]
+    assert away == pytest.approx(((rows - centers[at]) ** 2).sum(axis=1), rel=1e-4)
+
+
+def test_k_means_goes_on_until_no_sentence_changes_its_cluster() -> None:
+    view = make_view(60)
+
+    after = {steps: [KMeans(steps=steps)(view, 6, rng(seed)).scores for seed in range(5)] for steps in (1, 20, 90)}
+
+    assert after[1] != after[20] == after[90]
+
+
 def test_a_cluster_moves_to_its_mean_and_an_empty_one_stays() -> None:
     rows, centers = np.array([[0, 2], [2, 4], [9, 9]], np.float32), np.array([[0, 0], [5, 5], [8, 8]], np.float32)
 
@@ -156,6 +173,21 @@ def test_diverse_asks_in_every_cluster_where_plain_doubt_asks_for_near_copies() 
     assert corners(chosen) == ["0", "1", "2", "3"]
     assert chosen[0] == Uncertainty()(view, 1, rng())[0]
     assert chosen.scores == {id: Uncertainty().score(view.p[id]) for id in chosen}
+
+
+def test_diverse_looks_at_four_times_as_many_as_are_asked_for_and_at_all_where_there_are_fewer() -> None:
+    asked = []
+
+    def policy(view, n: int, rng):
+        asked.append(n)
+        return sorted(view.ids)[:n]
+
+    view = clusters((3, 3, 0, 0))
+
+    assert len(diverse(policy)(view, 1, rng())) == 1 and asked == [4]
+    assert len(Diverse(policy)(view, 1, rng())) == 1 and asked == [4, 4]
+    assert diverse(policy)(view, 9, rng()) == sorted(view.ids)
+    assert diverse(policy, factor=1)(view, 2, rng()) == sorted(view.ids)[:2]
 
 
 def test_diverse_keeps_to_the_best_of_the_policy_and_takes_plain_functions() -> None:

@@ -29,6 +29,11 @@ def test_a_steady_sentence_scores_zero_and_a_restless_one_one() -> None:
     assert fluctuation([["O"], ["B-PER"], ["O"]]) == 1
 
 
+def test_rounds_of_different_lengths_are_of_different_sentences_and_refused() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        fluctuation([["O", "B-PER"], ["O"]])
+
+
 def test_the_present_prediction_counts_as_the_last_round() -> None:
     view = make_view(5, rounds=1)
     for id in view.ids:
