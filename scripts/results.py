@@ -9,6 +9,7 @@ and the permutation test both give p < 0.05 after Holm's correction over the arm
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from results_best import best_recipe, levers
 from results_devices import devices, on_cpu
 from results_glance import glance
 from results_main import longer_training, main_curves
-from results_numbers import Measured, compare, f1_at, measure_all
+from results_numbers import Measured, compare, f1_at, measure_all, read_tables, unknown_data
 from results_sections import NAMES, Claim, Page, Section, noted
 from results_settings import against, by_policy, settings
 from results_tried import tried
@@ -77,6 +78,9 @@ pairs, say how large it could be. (The paper's own test has N = 6, the six point
 def main() -> None:
     """The page of this repository."""
     write_page(ROOT / "experiments", ROOT / "results", ROOT / "docs")
+    runs = read_tables(ROOT / "results")
+    if unknown := unknown_data(runs):
+        print(f"{unknown} of {len(runs)} runs have no digest of the data they read, so they are matched by its name", file=sys.stderr)
 
 
 def write_page(experiments: Path, results: Path, docs: Path) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from seqmix.app.sweep import Arm, Experiment, read_sweep
 from seqmix.app.sweep_results import Row, Runs, read_results
+from seqmix.errors import DataError
 from seqmix.report.statistics import Curve, Interval, area_under_curve, holm, mean_interval, paired_bootstrap, paired_permutation, wilcoxon
 
 LEVEL = 0.05
@@ -176,12 +177,18 @@ class Measured:
 
 def measure_all(experiments: Path, results: Path) -> dict[str, Measured]:
     """Every sweep file but the smoke test, by name, with its runs."""
-    runs: Runs = {}
-    tables = [path for path in sorted(results.glob("*.csv")) if path.read_text(encoding="utf-8").startswith("experiment,")]
-    for row in read_results(tables):  # beside the sweeps' tables there are others, as that of the fuzzer
-        runs.setdefault((row["experiment"], row["arm"], row["seed"]), []).append(row)
+    runs = read_tables(results)
     sweeps = [read_sweep(path) for path in sorted(experiments.glob("*.toml")) if path.stem != "smoke"]
     return {experiment.name: gather(experiment, runs) for experiment in sweeps}
+
+
+def read_tables(results: Path) -> Runs:
+    """The runs of all the sweeps' tables in a folder; beside those there are others, as that of the fuzzer."""
+    runs: Runs = {}
+    tables = [path for path in sorted(results.glob("*.csv")) if path.read_text(encoding="utf-8").startswith("experiment,")]
+    for row in read_results(tables):
+        runs.setdefault((row["experiment"], row["arm"], row["seed"]), []).append(row)
+    return runs
 
 
 def gather(experiment: Experiment, runs: Runs) -> Measured:
@@ -192,6 +199,7 @@ def gather(experiment: Experiment, runs: Runs) -> Measured:
     arms: dict[str, Series] = {}
     borrowed: dict[str, str] = {}
     stale = 0
+    digests: dict[tuple[str, str], str] = {}
     for arm in experiment.arms:
         own: dict[int, Rounds] = {}
         for seed in seeds:
@@ -200,6 +208,7 @@ def gather(experiment: Experiment, runs: Runs) -> Measured:
                 source, rows = same.get((arm.data, arm.digest, seed), (source, None))
             if rows is not None:
                 own[seed] = {int(row["labeled"]): row for row in rows}
+                _refuse_two_corpora(digests, arm, rows[0])
                 stale += rows[0]["config"] != arm.digest
                 if source != experiment.name:
                     borrowed[arm.name] = source
@@ -207,6 +216,18 @@ def gather(experiment: Experiment, runs: Runs) -> Measured:
             arms[arm.name] = Series(own)
     made = any(name == experiment.name and arm in arms for name, arm, _ in runs)
     return Measured(experiment, arms, borrowed, stale, made)
+
+
+def unknown_data(runs: Runs) -> int:
+    """How many runs do not say which data they read: those of tables that were written before digests were kept."""
+    return sum(rows[0]["data_digest"] is None for rows in runs.values())
+
+
+def _refuse_two_corpora(digests: dict[tuple[str, str], str], arm: Arm, row: Row) -> None:
+    """Refuse runs of one experiment that read different data under one name; what is unknown is let through."""
+    now, key = row["data_digest"], (arm.data, arm.config.data.model_dump_json())
+    if now is not None and digests.setdefault(key, now) != now:
+        raise DataError(f"{arm.name}, seed {row['seed']} read other data called {arm.data} than another run: {now}, not {digests[key]}")
 
 
 def same_sentences(first: Series, second: Series, size: int) -> Series:

@@ -11,8 +11,9 @@ import torch
 import tiny
 from seqmix.app.build import parse_score_range
 from seqmix.app.config import load_config
-from seqmix.app.plan import build_plan, read_splits
+from seqmix.app.plan import build_plan
 from seqmix.app.simulating import training_runs
+from seqmix.app.splits import read_splits
 from seqmix.augment.discriminator import ScoreRange
 from seqmix.errors import ConfigError
 from seqmix.loop.run import run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,49 @@ def test_least_confidence_runs_with_a_crf(data: Path, encoder: str, tmp_path: Pa
     assert run(["simulate", "--data", str(data), "--out", str(tmp_path / "run"), *settings(encoder, **changes)]) == 0
     line = json.loads((tmp_path / "run" / "rounds.jsonl").read_text().splitlines()[0])
     assert set(line["guard"]) == {"helps", "gain", "folds"}
+
+
+def test_a_run_resumes_only_with_the_data_and_the_encoder_it_was_started_with(
+    data: Path, encoder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, model, out = tmp_path / "data", tmp_path / "bert", tmp_path / "run"
+    shutil.copytree(data, place)
+    shutil.copytree(encoder, model)
+    command = ["simulate", "--data", str(place), "--out", str(out), *settings(str(model), **{"augment.variant": "none"})]
+    assert run(command) == 0
+    whole = (out / "rounds.jsonl").read_bytes()
+    (out / "rounds.jsonl").write_bytes(whole.splitlines(keepends=True)[0])  # as a kill after round 0 leaves it
+    (out / "model").rename(out / "rounds" / "000" / "model")
+    capsys.readouterr()
+
+    def refused(path: Path, old: bytes, new: bytes) -> str:
+        before = path.read_bytes()
+        assert old in before
+        path.write_bytes(before.replace(old, new))
+        assert run(command) == 2
+        path.write_bytes(before)
+        return capsys.readouterr().err
+
+    assert f"{out} holds a run on other data: train changed since" in refused(place / "train.jsonl", b"B-PER", b"B-ORG")
+    assert "other data: test changed" in refused(place / "test.conll", (place / "test.conll").read_bytes()[-40:], b"")
+    assert "other data: dev changed" in refused(place / "dev.conll", b"lives", b"lived")
+    assert "other model folders: encoder changed" in refused(model / "config.json", b'"hidden_size": 32', b'"hidden_size":  32')
+    assert len((out / "rounds.jsonl").read_bytes().splitlines()) == 1, "nothing was done with what was refused"
+    assert run(command) == 0 and (out / "rounds.jsonl").read_bytes().splitlines()[0] == whole.splitlines()[0]
+    assert sorted(json.loads((out / "inputs.json").read_text())) == ["dev", "encoder", "test", "train"]
+
+
+def test_a_run_from_before_digests_were_kept_resumes_and_says_so(
+    data: Path, encoder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["simulate", "--data", str(data), "--out", str(tmp_path / "run"), *settings(encoder, **{"augment.variant": "none"})]
+    assert run(command) == 0
+    assert "unknown" not in capsys.readouterr().err
+    (tmp_path / "run" / "inputs.json").unlink()
+
+    assert run(command) == 0
+    assert "whether this is the same data is unknown" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "inputs.json").exists(), "what it was started with is not made up"
 
 
 def test_bad_input_is_one_clear_line_and_nothing_is_lost(

@@ -237,6 +237,44 @@ def test_results_alone_are_enough_to_go_on_and_another_config_is_refused(
     assert "give another --out" in capsys.readouterr().err
 
 
+def test_a_sweep_goes_on_only_with_the_data_and_models_its_rows_were_made_with(
+    toys: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, arms, other = tmp_path / "out", ("--arms", "none", "--seeds", "1"), tmp_path / "other"
+    assert sweep(toys, out, *arms) == 0
+    rows = read_results([out / "results.csv"])
+    assert all(row["data_digest"] and row["models_digest"] for row in rows)
+    shutil.copytree(toys, other)
+    (other / "toy" / "test.conll").write_text((toys / "toy" / "test.conll").read_text().replace("B-PER", "B-LOC"))
+    capsys.readouterr()
+
+    assert sweep(other, out, "--arms", "none", "--seeds", "2") == 2
+    assert f"{out / 'results.csv'} has none, seed 0 on other data called toy" in capsys.readouterr().err
+    assert sweep(other, out, "--arms", "sub", "--seeds", "1") == 2, "nor beside an arm that is not run now"
+    (out / "results.csv").rename(tmp_path / "kept.csv")
+    assert sweep(other, out, *arms) == 2, "a finished run says it as its rows do"
+    assert sweep(other, tmp_path / "new", *arms, "--reuse", str(tmp_path / "kept.csv")) == 2
+    assert f"{tmp_path / 'kept.csv'} has none, seed 0 on other data called toy" in capsys.readouterr().err
+    shutil.copytree(toys / "toy", other / "toy", dirs_exist_ok=True)
+    (other / "bert" / "config.json").write_text((toys / "bert" / "config.json").read_text() + "\n")
+    assert sweep(other, tmp_path / "new", *arms, "--reuse", str(tmp_path / "kept.csv")) == 2
+    assert "on other models under the names in the config" in capsys.readouterr().err
+    assert sweep(toys, tmp_path / "new", *arms, "--reuse", str(tmp_path / "kept.csv")) == 0
+    assert read_results([tmp_path / "new" / "results.csv"]) == rows
+    assert "unknown" not in capsys.readouterr().err
+
+    without = [name for name in COLUMNS if not name.endswith("_digest")]  # a table from before digests were kept
+    with (tmp_path / "old.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, without, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    assert sweep(toys, tmp_path / "newer", *arms, "--reuse", str(tmp_path / "old.csv")) == 0
+    assert (
+        "1 finished runs have no digest of what they read: whether that was the same data and models is unknown" in capsys.readouterr().err
+    )
+    assert {row["data_digest"] for row in read_results([tmp_path / "newer" / "results.csv"])} == {None}
+
+
 def test_a_polite_kill_ends_a_sweep_like_ctrl_c(toys: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "seqmix", "sweep", str(toys / "toys.toml"), "--data", str(toys), "--models", str(toys)]
     process = subprocess.Popen([*command, "--out", str(tmp_path)], stderr=subprocess.PIPE, text=True)

@@ -19,7 +19,8 @@ from seqmix.augment.replacement import Replacement
 from seqmix.errors import RunError
 from seqmix.loop.oracle import GoldOracle
 from seqmix.loop.rounds import read_rounds
-from seqmix.loop.run import Plan, locked, run, start_files
+from seqmix.loop.run import Plan, locked, run
+from seqmix.loop.starting import start_files
 from seqmix.loop.stopping import Stopping, forecast, kappa
 
 FILES = ("rounds.jsonl", "generated.jsonl")

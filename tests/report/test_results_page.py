@@ -389,6 +389,20 @@ def test_a_sweep_that_a_cpu_ran_alone_says_so_and_with_how_many_workers(tmp_path
     assert "All runs on a CPU, in float32." in text and "--out sweeps/brand-new --workers 2`" in text
 
 
+def test_runs_of_one_experiment_on_two_corpora_of_one_name_are_refused(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    repository.sweep("brand-new", SETTINGS)
+    repository.table("brand-new", {"none": noisy(0.7, range(5)), "sub alpha=2": noisy(0.7, range(5), 0.01)})
+    path = repository.results / "brand-new.csv"
+    rows = read_results([path])
+    write_results(path, [{**row, "data_digest": "a" if row["seed"] else None} for row in rows])
+    assert repository.write()
+    write_results(path, [{**row, "data_digest": "ab"[row["seed"] == 4]} for row in rows])
+
+    with pytest.raises(DataError, match=r"none, seed 4 read other data called .* than another run: b, not a"):
+        repository.write()
+
+
 def test_every_sweep_file_of_this_repository_has_its_section(tmp_path: Path) -> None:
     repository = Repository(tmp_path)
 

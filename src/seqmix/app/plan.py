@@ -14,12 +14,11 @@ import numpy as np
 
 from seqmix.app.build import build_augmenter, build_policy, build_table, parse_score_range
 from seqmix.app.config import Config
+from seqmix.app.digests import folder_digest
 from seqmix.augment.discriminator import Perplexity
-from seqmix.data import formats
-from seqmix.data.samples import is_sample, sample
-from seqmix.data.sentence import Sentence, unique_ids
+from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
-from seqmix.errors import ConfigError, DataError
+from seqmix.errors import ConfigError
 from seqmix.loop.guard import does_it_help
 from seqmix.loop.learner import Recipe, generator
 from seqmix.loop.oracle import GoldOracle
@@ -30,31 +29,6 @@ from seqmix.loop.stopping import Stopping
 from seqmix.protocols import Augmenter
 from seqmix.protocols import Tagger as AnyTagger
 from seqmix.tagger import Settings, Tagger
-
-_NAMES = {"train": ("train",), "dev": ("dev", "valid", "validation"), "test": ("test",)}
-
-
-def read_splits(folder: str, config: Config) -> dict[str, list[Sentence]]:
-    """train, dev and test of a data folder (any format read), or of a sample."""
-    if is_sample(folder) and not Path(folder).exists():
-        return {name: sample(f"{folder}:{name}") for name in _NAMES}
-    place = Path(folder)
-    if not place.is_dir():
-        raise DataError("expected a folder with files named train, dev and test, in any format read", place)
-    options = formats.Options(tag_column=config.data.tag_column, token_column=config.data.token_column)
-    splits = {}
-    for name, stems in _NAMES.items():
-        files = [path for path in sorted(place.iterdir()) if stems_of(path) & set(stems)]
-        if not files:
-            raise DataError(f"there is no file for {name} here: it should be named {' or '.join(stems)}, such as {stems[0]}.txt", place)
-        sentences = unique_ids(formats.read(files[0], None, options))
-        splits[name] = [sentence for sentence in sentences if sentence.labeled and len(sentence)]
-    return splits
-
-
-def stems_of(path: Path) -> set[str]:
-    """The words a file name consists of: `train.txt`, `eng.train` and `wnut17.dev.conll` each hold one of ours."""
-    return set(path.name.lower().replace("-", ".").replace("_", ".").split("."))
 
 
 def build_plan(config: Config, splits: dict[str, list[Sentence]], place: Path | None = None) -> Plan:
@@ -104,7 +78,8 @@ def encoder_of(config: Config, text: Sequence[Sentence], place: Path | None) -> 
         from seqmix.tagger.adapting import AdaptSettings, adapt
 
         tokens = [sentence.tokens for sentence in text]
-        described = json.dumps([config.tagger.encoder, config.adapt.model_dump(), config.seed, tokens])
+        local = [folder_digest(Path(config.tagger.encoder))] if Path(config.tagger.encoder).is_dir() else []
+        described = json.dumps([config.tagger.encoder, config.adapt.model_dump(), config.seed, tokens, *local])
         folder = place / hashlib.sha256(described.encode()).hexdigest()[:12]
         with locked(folder.with_suffix(".lock"), wait=True):  # several runs of a sweep may want the same one
             if not folder.exists():

@@ -13,6 +13,8 @@ import typer
 from seqmix import __version__
 from seqmix.app.config import Config, load_config, text_for
 from seqmix.app.console import emit, err, say
+from seqmix.app.digests import data_digests, model_digests
+from seqmix.app.splits import read_splits
 from seqmix.app.tracking import tracker
 from seqmix.errors import ConfigError, RunError
 
@@ -34,12 +36,15 @@ def simulate(
         return
     if out is None:
         raise ConfigError("say where the run should go: --out DIRECTORY")
-    from seqmix.app.plan import build_plan, read_splits  # here, since it loads torch
-    from seqmix.loop.run import run, start_files
+    from seqmix.app.plan import build_plan  # here, since it loads torch
+    from seqmix.loop.run import run
+    from seqmix.loop.starting import start_files
 
     follow = tracker(track, out, settings)
-    plan = build_plan(settings, read_splits(data, settings), out / "encoder")
-    start_files(out, text_for(out, settings), environment())
+    splits = read_splits(data, settings)
+    plan = build_plan(settings, splits, out / "encoder")
+    if not start_files(out, text_for(out, settings), environment(), {**data_digests(splits), **model_digests(settings)}):
+        say(f"{out} was started before runs kept digests of what they read: whether this is the same data is unknown")
     say(f"{settings.arm}: {settings.loop.seed_size} sentences, then {settings.loop.rounds} rounds; {training_runs(settings)} training runs")
     done = run(plan, out, _teller(settings.loop.rounds, follow))
     last = done[-1]

@@ -11,12 +11,13 @@ from __future__ import annotations
 import csv
 import io
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from seqmix.app.console import err, say
+from seqmix.app.digests import DATA, MODELS, summary
 from seqmix.app.sweep import Arm, Experiment, Job
-from seqmix.app.sweep_results import Row, Runs, ordered, read_runs, rows_of, write_parquet, write_results
+from seqmix.app.sweep_results import DIGESTS, Row, Runs, ordered, read_runs, rows_of, write_parquet, write_results
 from seqmix.app.sweep_worker import finished
 from seqmix.data.files import write_text
 from seqmix.data.plain import open_plain
@@ -29,8 +30,16 @@ _EVERY = 5.0  # seconds between two writings of results.csv
 class Board:
     """Keeps count of a sweep: what is there, what failed, what comes next."""
 
-    def __init__(self, experiment: Experiment, out: Path, reuse: Sequence[Path] = (), parquet: bool = False) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        out: Path,
+        reuse: Sequence[Path] = (),
+        parquet: bool = False,
+        inputs: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
         self.experiment, self.out, self.parquet = experiment, out, parquet
+        self.digests = {name: (summary(own, DATA), summary(own, MODELS)) for name, own in (inputs or {}).items()}  # by arm, as read now
         self.runs: Runs = read_runs(out / "results.csv") if (out / "results.csv").exists() else {}
         self.failures: dict[tuple[str, int], str] = _read_failures(out / "failed.csv")
         self.total = self.before = self.done = self.failed = 0
@@ -38,8 +47,8 @@ class Board:
         self._status = err.status("starting") if err.is_terminal else None
         for arm in experiment.arms:
             self._find(arm)
-        for known in (self.runs, *map(read_runs, reuse)):
-            self._share(known)
+        for path in (out / "results.csv", *reuse):
+            self._share(path, self.runs if path == out / "results.csv" else read_runs(path))
 
     def has(self, job: Job) -> bool:
         """Whether this run is finished."""
@@ -51,6 +60,10 @@ class Board:
         self._start = time.monotonic()
         there = f", {self.before} of them there already" if self.before else ""
         self._say(f"{self.experiment.title}: {self.total} runs{there}; {workers} at a time")
+        there_already = [(job.arm, self.runs[job.experiment, job.arm.name, job.seed]) for job in jobs if self.has(job)]
+        unknown = sum(self._unknown(arm, rows) for arm, rows in there_already)
+        if unknown:
+            self._say(f"{unknown} finished runs have no digest of what they read: whether that was the same data and models is unknown")
         if self._status is not None:
             self._status.start()
 
@@ -105,16 +118,35 @@ class Board:
                     f"{self.out / 'results.csv'} has {name}, seed {seed} with the config {was}, which is now {arm.digest} on {arm.data}; "
                     "give another --out, or remove those rows"
                 )
+            if (experiment, name) == (self.experiment.name, arm.name):
+                self._refuse_other_inputs(arm, rows, self.out / "results.csv")
 
-    def _share(self, known: Runs) -> None:
+    def _refuse_other_inputs(self, arm: Arm, rows: Sequence[Row], place: Path) -> None:
+        """Refuse a run that read something else than the arm reads now; what is unknown is let through."""
+        for column, now in zip(DIGESTS, self.digests.get(arm.name, (None, None)), strict=True):
+            if None not in (was := rows[0][column], now) and was != now:
+                what, which = ("data", f"called {arm.data}") if column == DIGESTS[0] else ("models", "under the names in the config")
+                raise RunError(
+                    f"{place} has {rows[0]['arm']}, seed {rows[0]['seed']} on other {what} {which}: {column} {was}, which is now {now}; "
+                    f"give another --out, or the {what} those runs were made with"
+                )
+
+    def _unknown(self, arm: Arm, rows: Sequence[Row]) -> bool:
+        """Whether a run does not say what it read, though it could be compared."""
+        now = self.digests.get(arm.name, (None, None))
+        return any(digest is not None and rows[0][column] is None for column, digest in zip(DIGESTS, now, strict=True))
+
+    def _share(self, path: Path, known: Runs) -> None:
         """Rows for arms that were run under another name, here or in another sweep: same config, same data, same seed."""
         for (_, _, seed), rows in list(known.items()):
             for arm in self.experiment.arms:
                 if (rows[0]["config"], rows[0]["data"]) == (arm.digest, arm.data):
+                    self._refuse_other_inputs(arm, rows, path)
                     self.runs.setdefault((self.experiment.name, arm.name, seed), [self._named(row, arm) for row in rows])
 
     def _take(self, job: Job) -> None:
         rows = rows_of(job, self.out / job.folder)
+        self._refuse_other_inputs(job.arm, rows, self.out / job.folder)
         for arm in self.experiment.arms:
             if arm.home == job.arm.home:
                 self.runs[job.experiment, arm.name, job.seed] = [self._named(row, arm) for row in rows]

@@ -10,19 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.app.config import load_config
+from seqmix.app.digests import DATA, MODELS, summary
 from seqmix.app.sweep import Experiment, Job
 from seqmix.data.files import replacing, write_text
 from seqmix.errors import DataError, MissingExtraError, RunError
 from seqmix.loop.rounds import read_object, read_rounds
+from seqmix.loop.starting import read_inputs
 from seqmix.report.curves import load_run
 
 Row = dict[str, Any]
 Runs = dict[tuple[str, str, int], list[Row]]  # by experiment, arm and seed
 
-_TEXT = ("experiment", "arm", "config", "data", "preset", "policy", "variant", "encoder", "device", "finished")
+DIGESTS = ("data_digest", "models_digest")  # tables from before they were kept lack these columns: unknown
+_TEXT = ("experiment", "arm", "config", "data", "preset", "policy", "variant", "encoder", *DIGESTS, "device", "finished")
 _WHOLE = ("seed", "round", "labeled", "tokens", "spans", "generated", "asked", "steps", "workers")
 COLUMNS = (
-    "experiment", "arm", "seed", "config", "data", "preset", "policy", "variant", "encoder",
+    "experiment", "arm", "seed", "config", "data", "preset", "policy", "variant", "encoder", *DIGESTS,
     "round", "labeled", "tokens", "spans", "generated", "asked", "accepted",
     "dev_f1", "test_f1", "dev_precision", "dev_recall", "test_precision", "test_recall",
     "steps", "seconds", "device", "workers", "finished",
@@ -35,7 +38,7 @@ def rows_of(job: Job, folder: Path) -> list[Row]:
     config = load_config(None, folder / "config.toml")
     if config != job.config or lines[0].get("data", job.arm.data) != job.arm.data:
         raise RunError(f"{folder} was run with another config or other data than {job} has now; give another --out, or move it away")
-    about = _environment(folder)
+    about, inputs = _environment(folder), read_inputs(folder)
     ended = datetime.fromtimestamp((folder / "rounds.jsonl").stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     rows: list[Row] = []
     asked = 0
@@ -45,6 +48,7 @@ def rows_of(job: Job, folder: Path) -> list[Row]:
         row = {
             "experiment": job.experiment, "arm": job.arm.name, "seed": job.seed, "config": job.arm.digest, "data": job.arm.data,
             "preset": job.arm.preset, "policy": config.query.policy, "variant": config.augment.variant, "encoder": config.tagger.encoder,
+            "data_digest": summary(inputs, DATA), "models_digest": summary(inputs, MODELS),
             "round": round.number, "labeled": round.labeled, "tokens": round.tokens, "spans": round.spans, "generated": round.generated,
             "asked": asked, "accepted": _digits(round.acceptance, 4), **{name: _digits(value, 6) for name, value in scores.items()},
             "steps": line.get("steps"), "seconds": _digits(sum(round.seconds.values()), 2),
@@ -73,7 +77,7 @@ def read_runs(path: Path) -> Runs:
         raise DataError(f"cannot read the results: {error}", path) from error
     for number, record in enumerate(csv.DictReader(io.StringIO(text)), 2):
         try:
-            row = {name: _value(name, record[name]) for name in COLUMNS}
+            row = {name: _value(name, record.get(name, "") if name in DIGESTS else record[name]) for name in COLUMNS}
             row |= {name: int(record[name]) for name in ("seed", "round")}  # what makes a row: never empty
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"expected the results of a sweep, with the columns {', '.join(COLUMNS)}", path, number, str(error)) from error

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from seqmix.app.config import Config, Data, text_for
+from seqmix.app.digests import data_digests, model_digests
+from seqmix.app.splits import read_splits
 from seqmix.app.sweep import Arm, Job
 from seqmix.data.samples import is_sample
 from seqmix.data.sentence import Sentence
-from seqmix.errors import ConfigError, RunError
+from seqmix.errors import ConfigError, RunError, SeqMixError
 from seqmix.loop.rounds import read_rounds
 from seqmix.scale.workers import Tell
 
@@ -63,22 +66,45 @@ class Here:
         return str(place)
 
 
+def inputs_of(here: Here, arms: Sequence[Arm], chosen: Sequence[Arm]) -> dict[str, dict[str, str]]:
+    """The digests of what each arm reads on this machine, by its name; arms that are not chosen may lack their data here."""
+    data: dict[tuple[str, str], dict[str, str]] = {}
+    models: dict[tuple[str, ...], dict[str, str]] = {}
+    found = {}
+    for arm in arms:
+        try:
+            place, config = here.folder(arm.data), here.local(arm.config)
+            key = (place, config.data.model_dump_json())
+            named = (config.tagger.encoder, config.augment.lm, config.query.proxy or "")
+            if key not in data:
+                data[key] = data_digests(read_splits(place, config))
+            if named not in models:
+                models[named] = model_digests(config)
+        except SeqMixError:
+            if arm in chosen:
+                raise
+            continue
+        found[arm.name] = {**data[key], **models[named]}
+    return found
+
+
 def run_job(here: Here, job: Job, tell: Tell) -> None:
     """One run in its folder. Models are not kept, so a run that was broken off starts over."""
     from seqmix.app.plan import build_plan  # here, since it loads torch
     from seqmix.app.simulating import environment
-    from seqmix.loop.run import run, start_files
+    from seqmix.loop.run import run
+    from seqmix.loop.starting import start_files
 
     folder, config = here.out / job.folder, here.local(job.config)
     _clear(folder)
-    plan = build_plan(config, _splits(here.folder(job.arm.data), config.data), here.out / "encoders")
+    splits, digests = _read(here.folder(job.arm.data), config.data)
+    plan = build_plan(config, splits, here.out / "encoders")
     names = {**plan.names, "arm": job.arm.name, "config": job.arm.digest, "data": job.arm.data}
     plan = replace(plan, names=names, save_models=False)
     about = environment()
     device = config.tagger.device or about["device"]
-    start_files(
-        folder, text_for(folder, job.config), {**about, "device": device if device == "cpu" else about["device"], "workers": here.workers}
-    )
+    about |= {"device": device if device == "cpu" else about["device"], "workers": here.workers}
+    start_files(folder, text_for(folder, job.config), about, {**digests, **model_digests(config)})
 
     def report(event: dict[str, Any]) -> None:
         if event["phase"] == "round":
@@ -106,7 +132,7 @@ def _clear(folder: Path) -> None:
 
 
 @lru_cache(maxsize=4)
-def _splits(folder: str, data: Data) -> dict[str, list[Sentence]]:
-    from seqmix.app.plan import read_splits
-
-    return read_splits(folder, Config(data=data))
+def _read(folder: str, data: Data) -> tuple[dict[str, list[Sentence]], dict[str, str]]:
+    """The splits and their digests, once for all runs of a worker."""
+    splits = read_splits(folder, Config(data=data))
+    return splits, data_digests(splits)

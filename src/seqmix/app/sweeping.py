@@ -20,7 +20,7 @@ from seqmix.app.simulating import training_runs
 from seqmix.app.sweep import Arm, Experiment, jobs, parse_seeds, read_sweep
 from seqmix.app.sweep_board import Board
 from seqmix.app.sweep_results import need_parquet
-from seqmix.app.sweep_worker import Here, run_job
+from seqmix.app.sweep_worker import Here, inputs_of, run_job
 from seqmix.data.files import clear_leftovers
 from seqmix.errors import ConfigError
 from seqmix.loop.run import locked
@@ -64,9 +64,10 @@ def sweep(
         need_parquet()
     for arm in chosen:
         Here(out, data, models, device).check(arm)
+    inputs = inputs_of(Here(out, data, models, device), experiment.arms, chosen)
     with locked(out):
         clear_leftovers(out)
-        board = Board(experiment, out, reuse or (), parquet)
+        board = Board(experiment, out, reuse or (), parquet, inputs)
         everything = jobs(experiment, chosen, wanted)
         todo = [job for job in everything if not board.has(job)]
         asked, workers = workers, max(1, min(workers, len(todo)))

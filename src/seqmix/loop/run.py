@@ -2,6 +2,7 @@
 
     config.toml         the resolved config, written first
     environment.json    versions and machine
+    inputs.json         digests of the data and of the model folders it was started with
     rounds.jsonl        one line a finished round; no timings, so that two runs with one seed have the same bytes
     timings.jsonl       seconds by phase
     generated.jsonl     generated sentences with lineage and round
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.augmented import hubness, new_tokens
-from seqmix.data.files import LEFTOVER, clear_leftovers, make_folder, sync, write_text
+from seqmix.data.files import clear_leftovers, make_folder, sync, write_text
 from seqmix.data.plain import open_plain, refuse_links
 from seqmix.data.scheme import spans
 from seqmix.data.scoring import score
@@ -273,26 +274,3 @@ def _timed(name: str, seconds: dict[str, float], number: int, report: Report) ->
     start = time.monotonic()
     yield
     seconds[name] = time.monotonic() - start
-
-
-def start_files(folder: Path, config: str, environment: dict[str, Any]) -> None:
-    """Write the config and the environment of a new run; an old run with another config is refused."""
-    path = folder / "config.toml"
-    try:
-        if path.exists():
-            if path.read_text(encoding="utf-8", errors="replace") != config:
-                raise RunError(f"{folder} holds a run with another config; give another directory, or the settings it was started with")
-            return
-        strangers = [child.name for child in folder.iterdir() if not _ours(child.name)] if folder.exists() else []
-    except OSError as error:
-        raise RunError(f"cannot use {folder} as a run directory: {error.strerror}") from error
-    if strangers:
-        raise RunError(f"{folder} is not empty and holds no run; give a new directory")
-    with locked(folder):
-        write_text(folder / "environment.json", json.dumps(environment, indent=1, sort_keys=True) + "\n")
-        write_text(path, config)
-
-
-def _ours(name: str) -> bool:
-    """What a start that was killed before it had written the config may have left."""
-    return name in ("lock", "environment.json") or LEFTOVER.fullmatch(name) is not None
