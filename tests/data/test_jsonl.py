@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seqmix.data import formats
-from seqmix.data.formats import Options
+from seqmix.data.formats import Options, records
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import from_text
 from seqmix.errors import DataError, TagError
@@ -78,6 +78,23 @@ def test_json_nested_too_deep_is_a_data_error(tmp_path: Path) -> None:
 
     with pytest.raises(DataError, match="nested too deep"):
         list(formats.read(tmp_path / "a.jsonl", "jsonl-tokens"))
+
+
+@pytest.mark.parametrize("depth", [101, 900, *range(940, 1000, 3), 5000])
+@pytest.mark.parametrize("array", [False, True])
+def test_json_that_can_just_be_read_is_refused_before_it_is_written_or_shown(tmp_path: Path, depth: int, array: bool) -> None:
+    record = r'{"tokens": ["\ud83d\ude00"], "more": ' + "[" * depth + "]" * depth + "}"
+    (tmp_path / "a.json").write_text(f"[{record}]" if array else record)
+
+    with pytest.raises(DataError, match="nested too deep"):
+        list(records.json_records(tmp_path / "a.json"))
+
+
+def test_json_of_many_levels_and_many_brackets_is_read(tmp_path: Path) -> None:
+    wide = json.dumps({"tokens": ["a"], "more": [[]] * 300})
+    (tmp_path / "a.jsonl").write_text(wide + '\n{"tokens": ["b"], "more": ' + "[" * 98 + "]" * 98 + "}\n")
+
+    assert [sentence.tokens[0] for sentence in formats.read(tmp_path / "a.jsonl", "jsonl-tokens")] == ["a", "b"]
 
 
 def test_bioes_around_soft_rows_becomes_bio_by_its_prefixes(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import base64
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -390,6 +391,34 @@ def test_a_body_that_is_no_json_object_gets_a_sentence(content: bytes, status: i
     for path in ("/setup", "/predict", "/webhook", "/train"):
         answer = studio.post(path, content=content, headers={"Content-Type": "application/json"})
         assert (answer.status_code, bool(answer.json()["error"])) == (status, True)
+
+
+@pytest.mark.parametrize("depth", [120, 900, *range(960, 1000, 2)])
+def test_a_body_that_is_nested_deep_is_refused_whatever_is_deep_in_it(depth: int, studio: TestClient) -> None:
+    deep, objects = "[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth
+    answer = '"task":{"id":1,"data":{"text":"a"}},"annotation":{"id":1,"task":1,"result":[{"a":DEEP}]}'
+    bodies = [
+        ("/webhook", '{"action":"TASKS_CREATED","tasks":[{"id":1,"data":{"text":"a","x":DEEP}}]}'),
+        ("/webhook", '{"action":"ANNOTATION_CREATED",' + answer + "}"),
+        ("/predict", '{"tasks":DEEP}'),
+        ("/predict", '{"tasks":[{"id":1,"data":OBJECTS}]}'),
+    ]
+    for path, text in bodies:
+        body = text.replace("DEEP", deep).replace("OBJECTS", objects)
+        assert studio.post(path, content=body, headers={"Content-Type": "application/json"}).status_code == 400
+
+
+def test_a_task_nested_deep_that_an_earlier_version_stored_ends_no_training(studio: TestClient, tmp_path: Path) -> None:
+    predict(studio, 1, 3)
+    label(studio, 1)
+    with closing(sqlite3.connect(tmp_path / "labelstudio.sqlite")) as db, db:
+        for id, depth in ((900, 986), (901, 5000)):
+            data = '{"text": "Lena left Oslo.", "x": ' + "[" * depth + "]" * depth + "}"
+            db.execute("INSERT INTO tasks VALUES (?, ?, 'x', 1)", (id, data))
+
+    hook(studio, event("START_TRAINING"))
+
+    assert trained(studio, 1)["error"] is None
 
 
 json_values = st.recursive(

@@ -90,7 +90,7 @@ def _in_json(mark: str) -> Callable[[Path, int], object]:
     def found(folder: Path, known: int) -> object:
         try:
             described: Any = json.loads((folder / mark).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise DataError(f"cannot be read: {error}", folder / mark) from error
         return described.get("format_version") if isinstance(described, dict) else None
 
@@ -103,7 +103,7 @@ def _in_rounds(folder: Path, known: int) -> object:
     try:
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
         versions = [line["format_version"] for line in lines]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"is damaged: {error}", path) from error
     return min(versions, default=known)
 
@@ -126,7 +126,7 @@ def _in_labelstudio(folder: Path, known: int) -> object:
         with closing(sqlite3.connect(path)) as own:
             row = own.execute("SELECT value FROM meta WHERE key = 'format_version'").fetchone()
         return None if row is None else json.loads(row[0])
-    except (sqlite3.Error, ValueError, StoreError) as error:
+    except (sqlite3.Error, ValueError, RecursionError, StoreError) as error:
         raise DataError(f"cannot be read: {error}", path) from error
 
 

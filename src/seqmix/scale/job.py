@@ -123,7 +123,7 @@ def _read_journal(path: Path) -> Iterator[tuple[str, Part]]:
                 try:
                     key, seen, best = json.loads(line)
                     part = Part(int(seen), tuple(Scored(float(score), str(id), tuple(tokens)) for score, id, tokens in best))
-                except (ValueError, TypeError) as error:
+                except (ValueError, TypeError, RecursionError) as error:
                     raise RunError(f"{path} is damaged ({error}); remove its folder and start again") from error
                 yield key, part
     os.truncate(path, end)
@@ -132,5 +132,5 @@ def _read_journal(path: Path) -> Iterator[tuple[str, Part]]:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise RunError(f"{path} cannot be read ({error}); remove its folder and start again") from error

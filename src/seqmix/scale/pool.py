@@ -75,7 +75,7 @@ def open_pool(folder: Path) -> PoolOnDisk:
         described: dict[str, Any] = dict(json.loads((folder / DESCRIPTION).read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise DataError(f"expected a pool, which has a {DESCRIPTION}; make one with seqmix pool build", folder) from None
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise DataError(f"expected a readable {DESCRIPTION} ({error}); build the pool again", folder) from error
     kind, version = described.pop("kind", None), described.pop("format_version", None)
     if (kind, version) != (_KIND, FORMAT_VERSION):

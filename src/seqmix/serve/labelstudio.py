@@ -28,6 +28,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from seqmix.data.nesting import MOST, is_deep
 from seqmix.errors import RunError, SeqMixError
 from seqmix.serve.labelstudio_backend import Backend
 from seqmix.serve.labelstudio_tasks import Json
@@ -146,6 +147,8 @@ async def _json(request: Request, limit: int) -> Json:
         raise HTTPException(408, f"the body did not arrive within {PATIENCE:g} seconds", {"Connection": "close"}) from None
     try:
         found = await run_in_threadpool(json.loads, b"".join(parts))
+        if await run_in_threadpool(is_deep, found):
+            raise HTTPException(400, f"the body is nested deeper than {MOST} levels")
     except (ValueError, RecursionError):
         raise HTTPException(400, "the body is no JSON that can be read") from None
     if not isinstance(found, dict):

@@ -10,7 +10,9 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
+from seqmix.data.nesting import is_deep
 from seqmix.errors import DataError, RunError
 from seqmix.serve.labelstudio_config import Labeling, parse_labeling
 from seqmix.serve.labelstudio_file import File
@@ -139,8 +141,9 @@ class Answers:
         last = -1
         while page := self.file.rows(f"{wanted} ORDER BY id LIMIT {_PAGE}", last):
             for id, data, answer in page:
-                yield id, json.loads(data), None if answer is None else json.loads(answer)
                 last = id
+                if (read := read_data(data)) is not None:
+                    yield id, read, None if answer is None else read_result(answer)
 
     def counts(self) -> Counts:
         """How much there is."""
@@ -157,6 +160,26 @@ class Answers:
         self._touched = time.monotonic()
         if n:
             self.file.add("changes", n)
+
+
+def read_data(text: str) -> Json | None:
+    """The data of a stored task; None where it is nested too deep to be worked with, as earlier versions stored it."""
+    data: Json | None = _read(text)
+    return data
+
+
+def read_result(text: str) -> list[Json]:
+    """The result of a stored annotation; one that is nested too deep says nothing."""
+    result: list[Json] | None = _read(text)
+    return result if result is not None else []
+
+
+def _read(text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        return None
+    return None if is_deep(value) else value
 
 
 def digest(data: Json) -> str:

@@ -18,6 +18,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from seqmix.data.nesting import is_deep
 from seqmix.errors import ConfigError, SeqMixError
 from seqmix.serve.labelstudio_answers import Answers
 from seqmix.serve.labelstudio_rounds import Rank
@@ -57,8 +58,9 @@ class Link:
         before, tasks, annotations, totals = answers.moment(), set[int](), set[int](), set[int]()
         for total, page in self._pages(project):
             kept = [(id_of(task, "a task"), task) for task in page]
-            own = [one for _, task in kept for one in annotations_of(task, control)]
-            answers.keep([(id, data_of(task)) for id, task in kept], own)
+            shallow = [(id, task) for id, task in kept if not is_deep(task)]  # one that is nested too deep must not keep all others out
+            own = [one for _, task in shallow for one in annotations_of(task, control)]
+            answers.keep([(id, data_of(task)) for id, task in shallow], own)
             tasks |= {id for id, _ in kept}
             annotations |= {one.id for one in own}
             totals.add(total)
@@ -110,7 +112,7 @@ class Link:
             why = {401: "the key is not accepted", 403: "the key's owner may not do this", 404: "there is no such project"}
             said = error.read(300).decode("utf-8", "replace")
             raise LinkError(f"Label Studio at {self.url} answered {error.code} to {method} {path}: {why.get(error.code, said)}") from error
-        except (URLError, HTTPException, OSError, ValueError) as error:
+        except (URLError, HTTPException, OSError, ValueError, RecursionError) as error:
             raise LinkError(f"cannot talk to Label Studio at {self.url}: {getattr(error, 'reason', error)}") from error
 
     def _authorization(self) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.errors import RunError
-from seqmix.serve.labelstudio_answers import ANSWER, digest
+from seqmix.serve.labelstudio_answers import ANSWER, digest, read_data
 from seqmix.serve.labelstudio_file import File
 from seqmix.serve.labelstudio_tasks import Json
 
@@ -110,7 +110,7 @@ class Rounds:
         missing = f"""SELECT id, data FROM tasks WHERE {ANSWER} IS NULL
             AND NOT EXISTS (SELECT 1 FROM ranks WHERE task = tasks.id AND ranks.digest = tasks.digest)
             ORDER BY id LIMIT ?"""
-        return [(id, json.loads(data)) for id, data in self.file.rows(missing, limit)]
+        return [(id, data) for id, text in self.file.rows(missing, limit) if (data := read_data(text)) is not None]
 
     @property
     def folder(self) -> Path:

@@ -81,7 +81,7 @@ def base_encoder(name: str) -> str:
         return name
     try:
         found: dict[str, Any] = dict(json.loads(described.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise ModelError(f"the adapted encoder {name} is damaged: its {ADAPTED} cannot be read; adapt again") from error
     if (why := foreign(Path(name), found.get("format_version"), ADAPTED_VERSION)) is not None:
         raise ModelError(why)

@@ -46,7 +46,7 @@ def describe(folder: Path) -> dict[str, Any]:
     """What a saved tagger says about itself."""
     try:
         described: dict[str, Any] = dict(json.loads((folder / "tagger.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise ModelError(f"{folder} is not a tagger: it has no readable tagger.json") from error
     if (why := foreign(folder, described.get("format_version"), FORMAT_VERSION)) is not None:
         raise ModelError(why)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from seqmix.data.files import lines, replacing
+from seqmix.data.nesting import MOST, is_deep
 from seqmix.errors import DataError
 
 _CHUNK = 1 << 20
@@ -99,6 +100,7 @@ def _elements(file: IO[str], path: Path) -> Iterator[tuple[int, dict[str, Any], 
             continue
         if not isinstance(record, dict):
             raise DataError("expected each element of the array to be an object", path, line, buffer[at : at + 80])
+        _refuse_deep(record, buffer[at:end], path, line)
         yield line, record, buffer[at:end]
         line += buffer.count("\n", at, end)
         at = end
@@ -135,7 +137,14 @@ def _object(text: str, path: Path, line: int) -> dict[str, Any]:
         raise DataError(f"expected one JSON object a line ({why})", path, line, text) from error
     if not isinstance(record, dict):
         raise DataError("expected one JSON object a line", path, line, text)
+    _refuse_deep(record, text, path, line)
     return _whole(record, text, path, line)
+
+
+def _refuse_deep(record: dict[str, Any], text: str, path: Path, line: int) -> None:
+    """subtle: what could just be read may be too deep to be written or shown, a few calls further down."""
+    if text.count("[") + text.count("{") > MOST and is_deep(record):
+        raise DataError(f"expected JSON objects of at most {MOST} levels ({_DEPTH})", path, line, text[:80])
 
 
 def _whole(record: dict[str, Any], text: str, path: Path, line: int) -> dict[str, Any]:
