@@ -3,15 +3,18 @@
     python scripts/results.py
 
 A sweep file in experiments/ is a section. What a section says is chosen by rules from its numbers: a difference is "shown" where Wilcoxon's
-and the permutation test both give p < 0.05 after Holm's correction over the arms of the experiment; else it is reported and not claimed.
+and the permutation test both give p < 0.05 after Holm's correction over the section's comparisons; else it is reported and not claimed. The
+summary corrects once more, over all the comparisons it chooses from.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import mode
 
@@ -19,11 +22,11 @@ from results_best import best_recipe, levers
 from results_devices import devices, on_cpu
 from results_glance import glance
 from results_main import longer_training, main_curves
-from results_numbers import Measured, compare, f1_at, measure_all, read_tables, unknown_data
-from results_sections import NAMES, Claim, Page, Section, noted
+from results_numbers import LEVEL, MARGIN, Measured, compare, corrected, f1_at, measure_all, read_tables, unknown_data
+from results_sections import CURVE, NAMES, Claim, Page, Section, noted
 from results_settings import against, by_policy, settings
 from results_tried import tried
-from results_words import f1_row, f1_table, heads, paper_row, signed, spread, table, told
+from results_words import f1_row, f1_table, heads, p_value, paper_row, signed, spread, table, told
 
 from seqmix.errors import DataError
 
@@ -67,12 +70,13 @@ ASKED = {  # where each data set's own are, and what they are called there
     "webpage-main": ("policies-webpage", "`none at 10 epochs`", {"random": "random", "lc": "lc_prime", "qbc": "qbc"}),
     "genia-main": ("policies-genia", "`none at 10 epochs`", {"random": "random", "lc": "lc_prime", "qbc": "qbc"}),
 }
-READING = """F1 in percent on test, mean ± 95 % interval (Student's t) over n seeds. Differences are paired by seed, over the seeds that both arms have, with a bootstrap 95 % interval; "won" counts the
-seeds in which the arm is higher. p is Wilcoxon's signed rank and a permutation of signs; in brackets, and in the summary, where the larger of the two is given, after Holm's correction over the arms of the experiment. A difference is called *shown*
-only where both are under 0.05 after correction. With 5 pairs neither test can give less than 0.0625, so an experiment with 5 seeds cannot show a single arm's difference; its intervals, which are too narrow at so few
-pairs, say how large it could be. (The paper's own test has N = 6, the six points of one averaged curve, not seeds.) The area is the mean height of the curve. `none` takes as many optimizer steps as the augmented arms; only
-`none at 10 epochs` does not, and that is what the paper compares with. The paper's encoder is BERT-base, ours the starter, a fifth of its size: compare gains, not heights. The paper's numbers are in italics. Each sweep's
-`results.csv` is kept as `results/NAME.csv`; `make results` writes this part and its figures from there."""  # noqa: E501
+READING = """F1 in percent on test, mean ± 95 % interval over n seeds. Differences are paired by seed, over the seeds that both arms have, with a 95 % interval; all intervals are Student's t. "Won" counts the
+seeds in which the arm is higher. p is Wilcoxon's signed rank and a permutation of signs; in brackets after Holm's correction over the comparisons of the section. A section calls a difference *shown* where both are under 0.05 after that
+correction. The summary, which chooses from all sections, is stricter: it corrects once over all comparisons of SeqMix that have 6 pairs or more, and gives the larger p. With 5 pairs neither test can give less than 0.0625, so an experiment
+with 5 seeds cannot show a single arm's difference; its intervals say how large it could be. Intervals hold the seeds' spread and not the test sets': WebPage's has 148 spans, which alone is worth some F1 points for all arms alike. The first points of the main curves lie
+where a few more steps are worth points, and arms of different sizes had other orders of batches, so that they say little. (The paper's own test has N = 6, the six points of one averaged curve, not seeds.) The area is the mean height of the curve.
+`none` takes as many optimizer steps as the augmented arms; only `none at 10 epochs` does not, and that is what the paper compares with. The paper's encoder is BERT-base, ours the starter, a fifth of its size: compare gains, not heights. The paper's numbers are in italics.
+Each sweep's `results.csv` is kept as `results/NAME.csv`; `make results` writes this part and its figures from there."""  # noqa: E501
 
 
 def main() -> None:
@@ -144,17 +148,23 @@ def in_short(sections: Sequence[Section], missing: Sequence[str], short: Sequenc
     claims: dict[tuple[str, ...], Claim] = {}
     for claim in (claim for section in sections for claim in section.claims):
         claims.setdefault(claim.key, claim)
-    shown = [claim for claim in claims.values() if claim.difference.shown]
-    rest = [claim for claim in claims.values() if not claim.difference.shown]
-    others = sorted(claim.difference.mean for claim in rest if not claim.named)
-    few = sum(not claim.difference.could_show for claim in rest)
+    enough = {name: claim for name, claim in enumerate(claims.values()) if claim.difference.least_p < LEVEL}
+    together = corrected(
+        {str(name): claim.difference for name, claim in enough.items()}
+    )  # one family: the summary chooses from all of them
+    tested = [replace(claim, difference=together[str(name)]) for name, claim in enough.items()]
+    shown = [claim for claim in tested if claim.difference.shown]
+    rest = [claim for claim in tested if not claim.difference.shown]
+    others = sorted(claim.difference.mean for claim in claims.values() if not claim.named)
     count = [f"{len(others)} comparisons by variant, policy and setting: {signed(others[0])} to {signed(others[-1])}"] if others else []
-    count += [f"{few} of all these have too few seeds to show any"] if few else []
-    helps = _grouped([claim for claim in shown if claim.difference.mean > 0])
+    few = len(claims) - len(enough)
+    count += [f"{few} of all {len(claims)} have 5 pairs or fewer, which can show nothing"] if few else []
+    least = min((max(claim.difference.holm) for claim in tested), default=math.nan)
+    none = f"in none of {len(tested)} comparisons with training without it, corrected over all of them (smallest p {p_value(least)})"
     topics = {
-        f"SeqMix helps, of {len(claims) - few} comparisons with training without it that have seeds enough to show it": helps
-        or ["in none is that shown"],
-        "It hurts": _grouped([claim for claim in shown if claim.difference.mean < 0]),
+        "SeqMix helps": _grouped([claim for claim in shown if claim.difference.mean > 0]) or [none],
+        "It hurts": _grouped([claim for claim in shown if claim.difference.mean < 0]) or ["in none of them"] * bool(tested),
+        "How large it can be": bounded(claims.values()),
         "No difference is shown": [*_grouped([claim for claim in rest if claim.named]), *count],
         "How much is extra training": [line for section in sections for line in section.extra],
         "What helps instead": [line for section in sections for line in section.instead],
@@ -162,6 +172,17 @@ def in_short(sections: Sequence[Section], missing: Sequence[str], short: Sequenc
         "Not measured yet, or only begun": [", ".join(f"`{name}`" for name in missing)] if missing else [],
     }
     return "\n".join(_item(topic, lines) for topic, lines in topics.items() if lines)
+
+
+def bounded(claims: Iterable[Claim]) -> list[str]:
+    """How many of the comparisons with plain training over a whole curve leave no room for a difference that matters."""
+    over = [claim.difference for claim in claims if claim.key[-1] == CURVE and "over `duplicate`" not in claim.what]
+    over = [d for d in over if d.interval.known]
+    within, below = sum(d.negligible for d in over), sum(d.interval.high < MARGIN for d in over)
+    says = (
+        f"of {len(over)} comparisons with `none` over a whole curve, which share seeds and controls, {within} have a 90 % interval inside "
+    )
+    return [f"{says}±{MARGIN:.0f} F1 (two one-sided tests at 5 %), and {below} a 95 % interval below +{MARGIN:.0f}"] if over else []
 
 
 def dev_tables(page: Page) -> list[str]:

@@ -7,18 +7,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from results_figures import overview
-from results_numbers import Measured, area, compare, corrected, f1_at, seen
+from results_numbers import Measured, area, compare, corrected, f1_at, mean_of, seen
 from results_sections import CURVE, NAMES, Claim, Page, Section, claimed, differences, figure, hardly_made, noted
 from results_words import caveat, f1_table, p_value, shown_in, signed, spread, table, tests_table, told, verdict
+
+COPIES = "`sub` over `duplicate`"
 
 
 def main_curves(m: Measured, page: Page) -> Section:
     """All arms of a data set against `none`, and how much of the gain the paper would see is extra training."""
     data, start, paper = NAMES.get(m.data, m.data), m.sizes[0], page.paper.get(m.experiment.name, {})
-    first, whole = differences(m, {name: "none" for name in m.arms if name != "none"})
-    if not first:
+    first, whole = differences(m, {name: "none" for name in m.arms if name != "none"}, {COPIES: ("sub", "duplicate")})
+    plain = [{name: d for name, d in family.items() if name != COPIES} for family in (first, whole)]
+    if not plain[0]:
         return Section([f1_table(m.arms, m.sizes, paper)])
-    drawn = overview(m.arms, m.sizes, first, whole, "step-matched none", ("none", "none at 10 epochs", "duplicate", "sub"))
+    drawn = overview(m.arms, m.sizes, *plain, "step-matched none", ("none", "none at 10 epochs", "duplicate", "sub"))
     says: list[str] = []
     claims: list[Claim] = []
     if "sub" in first:
@@ -29,15 +32,12 @@ def main_curves(m: Measured, page: Page) -> Section:
         claims += claimed(m, data, "sub", "none", {f"at {start:,} sentences": first["sub"], CURVE: whole["sub"]})
     if "label" in first:
         claims += claimed(m, data, "label", "none", {f"at {start:,} sentences": first["label"], CURVE: whole["label"]}, False)
-    others = {f"at {start:,}": dict(first), "over the curve": dict(whole)}
-    if {"sub", "duplicate"} <= first.keys():
-        measures = {f"at {start:,} sentences": f1_at(start), CURVE: area(m.sizes)}  # a question of its own, asked twice
-        over = corrected({label: compare(m.arms["sub"], m.arms["duplicate"], measure) for label, measure in measures.items()})
-        here, across = over.values()
+    if COPIES in first:
+        here, across = first[COPIES], whole[COPIES]
         says += [f"`duplicate`, which adds nothing new, is {told(first['duplicate'])} over `none` at {start:,}."]
         says += [f"`sub` over `duplicate` is {told(here)} there, {told(across)} over the whole curve.{uneven(m, start)}"]
-        claims += claimed(m, data, "sub", "duplicate", over)
-        first, whole = {**first, "`sub` over `duplicate`": here}, {**whole, "`sub` over `duplicate`": across}
+        claims += claimed(m, data, "sub", "duplicate", {f"at {start:,} sentences": here, CURVE: across})
+    others = {f"at {start:,}": plain[0], "over the curve": plain[1]}
     says += [f"Of the other arms {shown_in(others, ('sub', 'duplicate'))}."]
     text, line = extra_training(m, paper, data) if {"sub", "none", "none at 10 epochs"} <= m.arms.keys() else ("", "")
     parts = [" ".join([*says, *hardly_made(m)]), figure(m, page, drawn), f1_table(m.arms, m.sizes, paper), tests_table(first, whole, start)]
@@ -65,15 +65,14 @@ def extra_training(m: Measured, paper: Mapping[str, Any], data: str) -> tuple[st
     arms = {name: m.arms[name].only(common) for name in names}
     start = f"{m.sizes[0]:,}"
     seed_stage = [row[0] for row in paper.get("test", {}).values()]  # without and with SeqMix
-    theirs = {start: seed_stage[1] - seed_stage[0] if len(seed_stage) == 2 else math.nan, "area": paper.get("mean_gain", math.nan)}
+    theirs = {start: seed_stage[1] - seed_stage[0] if len(seed_stage) == 2 else math.nan, "mean": paper.get("mean_gain", math.nan)}
     rows, found = [], {}
-    for label, measure in [*((f"{size:,}", f1_at(size)) for size in m.sizes), ("area", area(m.sizes))]:
+    for label, measure in [*((f"{size:,}", f1_at(size)) for size in m.sizes), ("mean", mean_of(m.sizes))]:
         gain, steps = (compare(arms[one], arms["none at 10 epochs"], measure) for one in ("sub", "none"))
         found[label] = [gain, steps, compare(arms["sub"], arms["none"], measure)]
         found[label] += [compare(arms["duplicate"], arms["none"], measure)] if "duplicate" in arms else []
-        share = f"{max(0.0, 100 * steps.mean / gain.mean):.0f} %" if gain.interval.known and gain.interval.low > 0 else "–"
         cells = [spread(d, 2) for d in found[label]]
-        rows.append([label, *cells[:3], share, *(cells[3:] or ["–"]), f"*{signed(theirs[label], 2)}*" if label in theirs else ""])
+        rows.append([label, *cells[:3], *(cells[3:] or ["–"]), f"*{signed(theirs[label], 2)}*" if label in theirs else ""])
     whose = "paper's gain" + ("" if paper.get("name") == data else f", {paper.get('name')}")
     header = [
         "labeled",
@@ -81,17 +80,15 @@ def extra_training(m: Measured, paper: Mapping[str, Any], data: str) -> tuple[st
         "= extra steps: `none` over `none at 10 epochs`",
         "+ what is left: `sub` over `none`",
     ]
-    text = f"How much of the gain is extra training ({len(common)} seeds; the share where the gain's interval lies above 0):\n\n"
-    text += table([*header, "share of extra steps", "`duplicate` over `none`", whose], rows)
-    text += "\n\nThe paper's gain in the last row is the mean of its six points, over its best baseline."
+    text = f"How much of the gain is extra training ({len(common)} seeds):\n\n"
+    text += table([*header, "`duplicate` over `none`", whose], rows)
+    text += f"\n\nThe last row is the mean of the {len(m.sizes)} points, as the paper takes it; its gain there is over its best baseline."
     gain, steps, left, *copies = found[start]
     line = f"{data} at {start} sentences, compared as the paper does: `sub` over 10 epochs of `none` {spread(gain)}"
     line += f" (there {signed(theirs[start])}) ="
     line += f" {spread(steps)} from extra steps and {spread(left)} left" + "".join(f", where mere copies leave {spread(d)}" for d in copies)
-    return (
-        text,
-        f"{line}; over the whole curve {' and '.join(signed(d.mean) for d in found['area'][1:3])} of {signed(found['area'][0].mean)}.",
-    )
+    mean, *parts = (signed(d.mean, 2) for d in found["mean"][:3])
+    return text, f"{line}; in the mean of the {len(m.sizes)} points {' and '.join(parts)} of {mean}."
 
 
 def longer_training(m: Measured, page: Page) -> Section:

@@ -9,16 +9,17 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 
 from seqmix.app.sweep import Arm, Experiment, read_sweep
 from seqmix.app.sweep_results import Row, Runs, read_results
 from seqmix.errors import DataError
-from seqmix.report.statistics import Curve, Interval, area_under_curve, holm, mean_interval, paired_bootstrap, paired_permutation, wilcoxon
+from seqmix.report.statistics import Curve, Interval, area_under_curve, holm, mean_interval, paired_permutation, wilcoxon
 
 LEVEL = 0.05
+MARGIN = 1.0  # F1 points; less is called negligible
 BENCH = "bench.csv"  # among the results, but of no sweep
 Rounds = Mapping[int, Row]  # of one run, by number of labeled sentences
 Measure = Callable[[Rounds], float | None]  # one number of a run; None where the run does not have it
@@ -60,12 +61,38 @@ def area(sizes: Sequence[int], split: str = "test") -> Measure:
     return measured
 
 
+def mean_of(sizes: Sequence[int], split: str = "test") -> Measure:
+    """The plain mean of the points at these sizes, which is how the paper averages a curve."""
+
+    def measured(rounds: Rounds) -> float | None:
+        heights = [height for size in sizes if (height := f1_at(size, split)(rounds)) is not None]
+        return fmean(heights) if len(heights) == len(sizes) else None
+
+    return measured
+
+
+def by_tokens(arms: Iterable[Series]) -> tuple[tuple[int, int], Measure]:
+    """The range of labeled tokens that all these runs pass through, and the mean height of the curve over it."""
+    runs = [rounds for series in arms for rounds in series.runs.values()]
+    low, high = (one(int(rounds[end(rounds)]["tokens"]) for rounds in runs) for one, end in ((max, min), (min, max)))
+
+    def measured(rounds: Rounds) -> float | None:
+        x = [int(rounds[size]["tokens"]) for size in sorted(rounds)]
+        y = [f1_at(size)(rounds) for size in sorted(rounds)]
+        if None in y or low >= high:
+            return None
+        inside = [low, *(at for at in x if low < at < high), high]
+        return area_under_curve(Curve(tuple(inside), tuple(np.interp(inside, x, y).tolist())))
+
+    return (low, high), measured
+
+
 @dataclass(frozen=True)
 class Difference:
     """First − second by seed, with its tests."""
 
     by_seed: Mapping[int, float]
-    interval: Interval  # bootstrap
+    interval: Interval  # Student's t, 95 %
     wilcoxon: float
     permutation: float
     holm: tuple[float, float] = (math.nan, math.nan)  # both p corrected for the other arms of the experiment
@@ -97,6 +124,12 @@ class Difference:
         return self.least_p * self.of < LEVEL  # NaN is not
 
     @property
+    def negligible(self) -> bool:
+        """The 90 % interval lies within the margin: two one-sided tests at 5 % both reject a larger difference."""
+        interval = mean_interval(list(self.by_seed.values()), 1 - 2 * LEVEL)
+        return interval.low > -MARGIN and interval.high < MARGIN  # NaN is not
+
+    @property
     def in_every_seed(self) -> bool:
         """Each seed says the same of it."""
         return self.n > 2 and (self.won == self.n or all(value < 0 for value in self.by_seed.values()))
@@ -126,8 +159,7 @@ def compare(first: Series, second: Series, measure: Measure) -> Difference:
 def judged(by_seed: Mapping[int, float]) -> Difference:
     """Differences with their interval and tests; the generator starts anew each time, so that a page comes out the same."""
     values, zeros = list(by_seed.values()), [0.0] * len(by_seed)
-    interval = paired_bootstrap(values, zeros, np.random.default_rng(0)) if values else Interval(math.nan, math.nan, math.nan, 0)
-    return Difference(by_seed, interval, wilcoxon(values, zeros), paired_permutation(values, zeros, np.random.default_rng(0)))
+    return Difference(by_seed, mean_interval(values), wilcoxon(values, zeros), paired_permutation(values, zeros, np.random.default_rng(0)))
 
 
 def corrected(family: Family) -> dict[str, Difference]:

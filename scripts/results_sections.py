@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from results_figures import save
-from results_numbers import Difference, Family, Measured, Series, area, compare, corrected, f1_at
-from results_words import p_value, spread
+from results_numbers import Difference, Family, Measured, Rounds, Series, area, compare, corrected, f1_at
+from results_words import p_value, spread, table
 
 NAMES = {"conll03": "CoNLL-03", "webpage": "WebPage", "genia2011": "GENIA-2011 triggers", "wnut17": "WNUT-17"}
 CURVE = "whole curve"
@@ -20,20 +22,19 @@ NOTES = {
         "so the last round of 85 + 5 × 60 has only 37 to add."
     ),
     "genia-main": (
-        "55 of the 100 runs took training steps as they are shipped, 45 (of seeds 1 to 6) steps that `torch.compile` had made of the same "
-        "code: the same arithmetic but for rounding. It was a trial ([performance.md](performance.md)) and is not part of the project. "
-        "`whole` made no sentence here and takes the steps of `none`, so the two arms should be one, as they are on CoNLL-03 and WebPage "
-        "wherever `whole` makes none. Here they agree in 4 of 60 rounds and differ by 1.1 F1 in standard deviation, by 3.2 at most. "
-        "Alone on the GPU a training on these sentences repeats to the last bit; where MPS shares it, one training of 380 steps in seven "
-        "does not, and longer ones more often ([performance.md](performance.md)); kernels that add in a fixed order, which seeds 7 to 9 "
-        "had, do not change that. "
-        "That noise is in every difference between single runs of this section; it makes them harder to show, and favors none."
+        "55 of the 100 runs took training steps as they are shipped, 45 steps that `torch.compile` had made of the same code, in a trial "
+        "([performance.md](performance.md)) that is not part of the project: the command below does not make those 45 again. They are not "
+        "spread evenly over the arms."
     ),
 }
 NOTES |= dict.fromkeys(
     ("policies-webpage", "policies-genia"),
     "`nte` is `none at 10 epochs` of the main curves, run before the others and with other kernels, and not every training "
     "repeats where several share a GPU. So the first points of a seed are not the same for all, though sentences and steps are.",
+)
+NOTES["policies-genia"] += (
+    " Seven runs (11 workers: `random` and `lc_prime` twice each, `qbc` three times) come from a session in which four others ended with a "
+    "loss of NaN ([performance.md](performance.md))."
 )
 
 
@@ -78,15 +79,41 @@ class Section:
 def noted(m: Measured) -> list[str]:
     """What must be known of an experiment's runs."""
     own = [NOTES[m.experiment.name]] if m.experiment.name in NOTES else []
-    return [*own, as_shipped(m)] if m.experiment.name == "genia-main" else own
+    return [*own, compiled(m), as_shipped(m)] if m.experiment.name == "genia-main" else own
+
+
+def compiled(m: Measured) -> str:
+    """Which runs those are; and, where `whole` made nothing and so should equal `none`, how far the two are apart with them and without."""
+    seeds = {arm: [seed for seed, run in series.runs.items() if _compiled(run)] for arm, series in m.arms.items()}
+    rows = [[f"`{arm}`", ", ".join(map(str, own))] for arm, own in seeds.items()]
+    text = table(["arm", "seeds with compiled steps"], rows)
+    if {"whole", "none"} <= m.arms.keys():
+        with_any = {*seeds["whole"], *seeds["none"]}
+        far = {
+            where: [_rms(value for size in sizes for seed, value in compare(m.arms["whole"], m.arms["none"], f1_at(size)).by_seed.items()
+                         if (seed in with_any) == chosen) for chosen in (False, True)]
+            for where, sizes in ((f"at {m.sizes[0]:,} sentences", m.sizes[:1]), ("later", m.sizes[1:]))
+        }  # fmt: skip
+        apart = "; ".join(f"{where} {one:.2f} F1 without a compiled run in the pair, {two:.2f} with" for where, (one, two) in far.items())
+        text += "\n\n`whole` made no sentence here and takes the steps of `none`, so the two should be one. Root mean square of their "
+        text += f"difference: {apart}. The first point thus differs where steps were compiled; the later ones also by MPS, "
+        text += (
+            "under which not every training repeats ([performance.md](performance.md)), and by the other sentences that are then chosen."
+        )
+    return text
+
+
+def _rms(values: Iterable[float]) -> float:
+    return math.sqrt(fmean(value * value for value in values))
+
+
+def _compiled(run: Rounds) -> bool:
+    return str(run[min(run)]["finished"]).startswith(COMPILED)
 
 
 def as_shipped(m: Measured) -> str:
     """The same comparisons without the runs whose steps were compiled."""
-    arms = {
-        name: Series({seed: run for seed, run in series.runs.items() if not str(run[min(run)]["finished"]).startswith(COMPILED)})
-        for name, series in m.arms.items()
-    }
+    arms = {name: Series({seed: run for seed, run in series.runs.items() if not _compiled(run)}) for name, series in m.arms.items()}
     told = []
     for one, two in (("sub", "none"), ("label", "none"), ("sub", "duplicate"), ("none", "none at 10 epochs")):
         at, across = (compare(arms[one], arms[two], measure) for measure in (f1_at(m.sizes[0]), area(m.sizes)))
@@ -105,11 +132,17 @@ def hardly_made(m: Measured) -> list[str]:
     return texts
 
 
-def differences(m: Measured, pairs: Mapping[str, str]) -> tuple[dict[str, Difference], dict[str, Difference]]:
-    """Every arm less its baseline, at the first size and by area, each corrected over the arms."""
-    kept = {name: base for name, base in pairs.items() if base in m.arms}
+def differences(
+    m: Measured, pairs: Mapping[str, str], more: Mapping[str, tuple[str, str]] | None = None
+) -> tuple[dict[str, Difference], dict[str, Difference]]:
+    """Every arm less its baseline, and `more` under names of their own, at the first size and by area, each corrected over all of them."""
+    kept = {
+        name: pair
+        for name, pair in {**{name: (name, base) for name, base in pairs.items()}, **(more or {})}.items()
+        if {*pair} <= {*m.arms}
+    }
     measures = (f1_at(m.sizes[0]), area(m.sizes))
-    one, two = ({name: compare(m.arms[name], m.arms[base], measure) for name, base in kept.items()} for measure in measures)
+    one, two = ({name: compare(m.arms[arm], m.arms[base], measure) for name, (arm, base) in kept.items()} for measure in measures)
     paired = [name for name in kept if one[name].n and two[name].n]
     return corrected({name: one[name] for name in paired}), corrected({name: two[name] for name in paired})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from results_figures import overview, policies
-from results_numbers import Family, Measured, Series, area, compare, corrected, f1_at, judged
+from results_numbers import Family, Measured, Series, area, by_tokens, compare, corrected, f1_at, judged
 from results_sections import CURVE, Page, Section, claimed, differences, figure, hardly_made, noted
 from results_words import caveat, ends, f1_table, ps, score, shown_in, signed, spread, table, tests_table, told, verdict
 
@@ -49,7 +49,8 @@ def beside_starter(arms: Mapping[str, Series], sizes: Sequence[int]) -> str:
     over = [compare(arms["none"], arms["none, starter"], measure) for measure in (f1_at(sizes[0]), area(sizes))]
     return (
         f"Without augmentation it is {spread(over[0])} over the starter at {sizes[0]:,} sentences and {spread(over[1])} over the whole "
-        "curve: at its learning rate of 5e-5, the default for encoders other than the starter, so few steps are not enough for it."
+        "curve, at 5e-5, the default rate for encoders other than the starter. No other rate and no longer training was run, so that this "
+        "says nothing of larger encoders in general."
     )
 
 
@@ -88,6 +89,8 @@ def by_policy(m: Measured, page: Page) -> Section:
         for policy, base in alike.items()
         if base in pairs and base != policy
     }
+    (low, high), per_token = by_tokens(m.arms[plain] for _, plain in pairs.values())
+    dear = {policy: compare(m.arms[pairs[policy][1]], m.arms[pairs[alike[policy]][1]], per_token) for policy in worth}
     seeds = sorted(set.intersection(*(set(d.by_seed) for d in gains.values())))
     mean = judged({seed: sum(d.by_seed[seed] for d in gains.values()) / len(gains) for seed in seeds})
     theirs = page.paper.get(m.experiment.name, {}).get("gain", {})
@@ -95,18 +98,22 @@ def by_policy(m: Measured, page: Page) -> Section:
     for policy, d in gains.items():
         sub, plain = (score(m.arms[name].interval(height)) for name in pairs[policy])
         paper, over = f"*{signed(theirs[policy], 2)}*" if policy in theirs else "", spread(worth[policy], 2) if policy in worth else ""
-        rows.append([f"`{policy}`", str(d.n), plain, sub, spread(d, 2), f"{d.won} of {d.n}", *ps(d), paper, over])
-    rows.append(["mean over policies", str(mean.n), "", "", spread(mean, 2), f"{mean.won} of {mean.n}", *ps(mean), "", ""])
+        token = spread(dear[policy], 2) if policy in worth else ""
+        rows.append([f"`{policy}`", str(d.n), plain, sub, spread(d, 2), f"{d.won} of {d.n}", *ps(d), paper, over, token])
+    rows.append(["mean over policies", str(mean.n), "", "", spread(mean, 2), f"{mean.won} of {mean.n}", *ps(mean), "", "", ""])
     says = f"Over the whole curve `sub` adds {ends(gains)} to step-matched `none` with the same policy, {spread(mean)} in the mean over the"
     says += f" {len(gains)} policies; {shown_in({'': gains})}."
     if worth:
-        best = max(worth, key=lambda policy: worth[policy].mean)
-        says += f" Without augmentation `{best}` is best against random with the same head: {told(worth[best])}."
+        best, cheapest = (max(own, key=lambda policy: own[policy].mean) for own in (worth, dear))
+        says += f" Without augmentation `{best}` is highest against random with the same head per sentence: {told(worth[best])};"
+        says += f" counted by tokens ({low:,} to {high:,}, which all pass through) it is {spread(dear[best])},"
+        says += f" and `{cheapest}` is highest: {told(dear[cheapest])}."
+        says += " What a person's time costs lies between the two: long sentences take longer to read, short ones have fewer mentions."
     header = ["policy", "pairs", "`none`, area", "`sub`, area", "`sub` over `none`", "won", "Wilcoxon p", "permutation p", "paper"]
     parts = [
         says,
         figure(m, page, policies(gains, worth, theirs)),
-        table([*header, "policy over random, `none`"], rows),
+        table([*header, "policy over random, `none`, by sentences", "the same by tokens"], rows),
         f1_table(m.arms, m.sizes, {}),
     ]
     claims = [claim for policy, pair in pairs.items() for claim in claimed(m, m.experiment.title, *pair, {CURVE: gains[policy]}, False)]
@@ -119,6 +126,10 @@ def against(base: str) -> Callable[[Measured, Page], Section]:
     def section(m: Measured, page: Page) -> Section:
         _, whole = differences(m, {name: base for name in m.arms if name != base})
         says = [f"Over the whole curve `{name}` is {told(d)} over `{base}`{verdict(d)}." for name, d in whole.items()]
+        if base == "random" and whole:
+            (low, high), per_token = by_tokens(m.arms[name] for name in (base, *whole))
+            dear = [f"`{name}` {spread(compare(m.arms[name], m.arms[base], per_token))}" for name in whole]
+            says.append(f"Counted by labeled tokens instead ({low:,} to {high:,}, which all pass through): {'; '.join(dear)}.")
         return Section([" ".join(says), f1_table(m.arms, m.sizes, {}), *noted(m)])
 
     return section

@@ -72,7 +72,7 @@ def shown_in(families: Mapping[str, Family], but: Sequence[str] = ()) -> str:
         for chosen in (lambda d: d.shown, lambda d: d.in_every_seed)
     )
     if found:
-        return f"these differences are shown: {', '.join(found)}"
+        return f"these differences are shown within this section: {', '.join(found)}"
     least = min((max(d.holm) for _, _, d in each), default=math.nan)
     floor = min((d.least_p * d.of for _, _, d in each), default=math.nan)
     bound = "" if floor < LEVEL else f"; so few pairs can give none below {p_value(floor)}"

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from results import BEGIN, END, write_page  # noqa: E402
-from results_numbers import compare, corrected, f1_at, judged, measure_all, same_sentences, seen  # noqa: E402
+from results_numbers import by_tokens, compare, corrected, f1_at, judged, mean_of, measure_all, same_sentences, seen  # noqa: E402
 from results_words import p_value, shown_in, signed, verdict  # noqa: E402
 
 SIZES = (200, 300, 400, 500, 600, 700)
@@ -188,7 +188,9 @@ def test_one_table_tells_the_parts_of_the_gain_and_marks_what_is_shown(repositor
         ("– of that extra steps: `none` over 10 epochs of `none`", ""),
         ("– of that SeqMix: `sub` over step-matched `none`", ""),
     )]  # fmt: skip
-    assert parts == ["+5.0 *(+12.1)*", "+2.0", "**+3.0**"]
+    assert parts == ["+5.0 *(+12.1)*", "+2.0", "+3.0"]
+    mean = row(text, "as the paper compares, mean of the points: `sub` over 10 epochs of `none`")[1]
+    assert mean.endswith(" *(+2.95)*") and float(mean.split()[0]) == pytest.approx(5, abs=0.1)
 
     other = Repository(tmp_path)
     other.sweep("best", BEST)
@@ -201,7 +203,7 @@ def test_a_clear_difference_is_claimed_and_a_small_one_is_not(repository: Reposi
     short = text[text.index("## In short") : text.index("## How to read")]
     helps, rest = short.split("**How much is extra training:**")
 
-    assert "CoNLL-03: `sub` over `none`, at 200 sentences, +3.0" in helps and "It hurts" not in short
+    assert "CoNLL-03: `sub` over `none`, at 200 sentences, +3.0" in helps and "**It hurts:** In none of them." in short
     assert re.search(r"`duplicate` [+]0\.\d at", text) is None  # of the other arms only those that are shown are named
     assert "training longer and nothing else" in rest.lower()
 
@@ -245,7 +247,7 @@ def test_an_experiment_without_a_pair_has_its_table_only(tmp_path: Path, arms: M
     text = repository.write()
 
     assert row(text, f"`{next(iter(arms))}`", "| arm |")[1:3] == ["1", "70.0"]
-    assert "in none is that shown" in text.lower() and not (repository.docs / "img").exists()
+    assert "in none of 0 comparisons" in text.lower() and not (repository.docs / "img").exists()
 
 
 def test_nothing_is_concluded_from_two_seeds(tmp_path: Path) -> None:
@@ -369,7 +371,7 @@ def test_what_a_cpu_ran_is_said_and_compared_with_what_it_ran_too(tmp_path: Path
     section = text[text.index("## Here & there") :]
 
     assert "On a CPU, in float32: 6 of 10 runs of `best`; the others on a GPU, in bf16;" in text and "[Here & there](#here--there)" in text
-    assert row(section, "CoNLL-03")[1:7] == ["200", "10", "70.0 ± 0.0", "72.5 ± 0.4", "+2.50 (+2.20 to +2.80)", "10 of 10"]
+    assert row(section, "CoNLL-03")[1:7] == ["200", "10", "70.0 ± 0.0", "72.5 ± 0.4", "+2.50 (+2.12 to +2.88)", "10 of 10"]
     assert row(section, "WebPage")[1:6] == ["85", "8", "50.0 ± 0.0", "49.0 ± 0.0", "−1.00 (−1.00 to −1.00)"], "one ran elsewhere, each time"
     assert "`none` is +2.5" in section and "a standard deviation of 0.5" in section
     assert len(re.findall("`best` of the main curves", section)) == 1, "WebPage has none"
@@ -440,6 +442,44 @@ def test_too_few_pairs_for_the_correction_are_said_to_show_nothing() -> None:
     assert not among_nine.shown and not among_nine.could_show  # 9 × 2/2⁶ = 0.28
     assert verdict(among_nine) == ": 6 pairs, corrected over 9 comparisons, cannot show it"
     assert "none below 0.28); the same sign in every seed have `0` +7.5" in shown_in({"": {"0": among_nine}})
+
+
+def test_the_summary_corrects_over_all_that_it_chooses_from(tmp_path: Path) -> None:
+    repository, six = Repository(tmp_path), range(6)
+    for name in ("one", "two"):
+        repository.sweep(name, SETTINGS.replace("[2, 4]", "[2]" if name == "one" else "[4]").replace("seeds = 5", "seeds = 6"))
+        arm = "sub alpha=2" if name == "one" else "sub alpha=4"
+        repository.table(name, {"none": noisy(0.7, six), arm: noisy(0.7, six, 0.02)})
+
+    short, sections = repository.write().split("## How to read this")
+
+    assert sections.count("over step-matched `none`: shown.") == 2, "alone in its section each is"
+    assert "**SeqMix helps:** In none of 4 comparisons" in short and "(smallest p 0.12)" in short, "4 × 2/2⁶"
+
+
+def test_copies_of_the_data_are_no_family_of_their_own(repository: Repository) -> None:
+    cells = row((repository.docs / "results.md").read_text(), "`none at 10 epochs`", "| over step-matched")
+
+    assert cells[5] == "0.002 (0.008)", "2/2¹⁰, the smallest of four: three arms and `sub` over `duplicate`"
+
+
+def test_a_small_difference_is_negligible_where_its_90_percent_interval_is_within_the_margin() -> None:
+    near, wide = {seed: 0.5 + 0.1 * (-1) ** seed for seed in range(6)}, {seed: 0.5 + 2.0 * (-1) ** seed for seed in range(6)}
+
+    assert judged(near).negligible and not judged(wide).negligible and not judged({0: 0.0}).negligible
+
+
+def test_curves_are_compared_by_tokens_over_what_all_pass_through_and_averaged_as_the_paper_does(repository: Repository) -> None:
+    arms = measure_all(repository.experiments, repository.results)["conll03-main"].arms
+    dear = type(arms["none"])({s: {n: {**r, "tokens": 2 * r["tokens"]} for n, r in run.items()} for s, run in arms["none"].runs.items()})
+
+    (low, high), height = by_tokens([arms["none"], dear])
+    plain, twice = (series.values(height)[3] for series in (arms["none"], dear))
+
+    assert (low, high) == (15 * 400, 15 * 700)
+    first = 100 * noisy(0.70, [3])[3]
+    assert plain == pytest.approx(first + 7) and twice == pytest.approx(first + 1.5), "550 and 275 sentences, at 2 points a hundred"
+    assert arms["none"].values(mean_of(SIZES))[3] == pytest.approx(first + 5)
 
 
 def test_one_seed_that_makes_the_mean_is_named() -> None:

@@ -36,7 +36,7 @@ from seqmix.report.statistics import (
     area_under_curve,
     labels_saved,
     mean_interval,
-    paired_bootstrap,
+    paired_interval,
     paired_permutation,
     wilcoxon,
 )
@@ -144,7 +144,7 @@ def _tests(story: _Story) -> str:
         own, base = ([run.rounds[-1].f1(story.split) for run in side] for side in (paired, [held[run.seed] for run in paired]))
         points = [mean_curve(band(side, story.split)).y for side in (paired, [held[run.seed] for run in paired])]
         rng = np.random.default_rng(0)
-        gain = paired_bootstrap(own, base, rng)
+        gain = paired_interval(own, base)
         tests = [paired_permutation(own, base, rng), wilcoxon(own, base)] if len(paired) > 1 else [math.nan, math.nan]
         tests.append(wilcoxon(points[0], points[1]) if len(points[0]) > 1 else math.nan)
         rows.append([_arm(story, arm), str(len(paired)), interval(gain, signed=True), *map(p_value, tests)])
@@ -152,15 +152,11 @@ def _tests(story: _Story) -> str:
         return ""
     head = ["arm", "pairs", f"gain in {story.split} F1", "permutation p", "Wilcoxon p, seeds", "Wilcoxon p, curve points"]
     notes = [
-        f"Runs with the same seed are pairs. Gain at {story.last} labeled sentences with its 95 % bootstrap interval; tests are two-sided.",
+        f"Runs with the same seed are pairs. Gain at {story.last} labeled sentences with its 95 % Student t interval; tests are two-sided.",
         "The points of one curve are not independent: the last column is there because the paper has it.",
     ]
     if pairs > 1:
-        notes.append(
-            f"With {pairs} pairs neither test over seeds can fall below p = {2 / 2**pairs:.2g}, and a bootstrap of so few is too narrow."
-            if pairs < 10
-            else f"With {pairs} pairs the smallest possible p over seeds is {2 / 2**pairs:.2g}."
-        )
+        notes.append(f"With {pairs} pairs neither test over seeds can fall below p = {2 / 2**pairs:.2g}.")
     else:
         notes.append("One pair: no test over seeds, no interval.")
     return f"<h2>Against {html.escape(story.plain)}</h2>" + table(head, rows) + note(notes)
