@@ -70,7 +70,7 @@ $(VENV)/ready: requirements.lock pyproject.toml
 lock:
 	rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock
 	$(VENV)/lock/bin/pip install --quiet torch==2.13.0 hatchling editables
-	$(VENV)/lock/bin/pip install --quiet ".[dev,spacy,hf,gguf,plots,track,serve,scale]"
+	$(VENV)/lock/bin/pip install --quiet ".[dev,spacy,hf,gguf,track,postgres,scale]"
 	$(VENV)/lock/bin/pip freeze --exclude seqmix | sed -e 's/^\(torch==[0-9.]*\)+cpu$$/\1/' -e 's/^atheris==.*/&; sys_platform == "linux"/' > requirements.lock
 	rm -rf $(VENV)/lock
 

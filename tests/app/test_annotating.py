@@ -229,14 +229,6 @@ def test_settings_that_contradict_each_other_are_told_before_anything_starts(fol
     assert "augment.table" in capfd.readouterr().err
 
 
-def test_without_the_extra_it_says_what_to_install(folder: Path):
-    code = "import sys; sys.modules['uvicorn'] = None; from seqmix.app.cli import run; sys.exit(run(['annotate', sys.argv[1]]))"
-    ended = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False)
-
-    assert ended.returncode == 2
-    assert "pip install 'seqmix[serve]'" in ended.stderr
-
-
 def test_the_browser_is_led_to_the_page_by_a_file_that_only_its_owner_can_read(monkeypatch):
     from seqmix.app import annotating as module
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("sqlalchemy", reason="sqlalchemy is not installed: pip install 'seqmix[serve]'")
-
 from seqmix.data import formats
 from seqmix.data.samples import sample
 from seqmix.data.sentence import Sentence

@@ -36,7 +36,7 @@ def test_a_pool_is_built_described_and_scored(model: Path, tmp_path: Path, capsy
     pool, top = tmp_path / "pool", tmp_path / "top.jsonl"
     (tmp_path / "more.jsonl").write_text('{"tokens": ["Lena", "left"]}\n' * 2 + '{"tokens": ["-DOCSTART-"]}\n{"tokens": []}\n')
     assert run(["pool", "build", "gazette:train", str(tmp_path / "more.jsonl"), "--out", str(pool)]) == 0
-    assert "501 sentences in 1 shards" in (told := capsys.readouterr().err) and "1 repeated" in told and "1 -DOCSTART-" in told
+    assert "501 sentences in 1 shard," in (told := capsys.readouterr().err) and "1 repeated" in told and "1 -DOCSTART-" in told
 
     assert run(["pool", "info", str(pool), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sentences"] == 501
@@ -126,6 +126,19 @@ def test_a_copy_made_with_other_options_is_not_scored(model: Path, tmp_path: Pat
     assert score(tmp_path / "a.conll", model, tmp_path / "top.jsonl", "--token-column", "1") == 2
     assert score(tmp_path / "a.conll", model, tmp_path / "top.jsonl") == 0
     assert [one["tokens"] for one in read(tmp_path / "top.jsonl")] == [["x", "x"]]
+
+
+def test_a_file_beyond_what_memory_should_hold_becomes_a_pool_and_gives_the_same(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert score("gazette:dev", model, tmp_path / "a.jsonl") == 0
+    assert "a pool is made" not in capsys.readouterr().err
+    for limit in ("SENTENCES", "TOKENS"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"seqmix.scale.plain.{limit}", 50)
+            assert score("gazette:dev", model, tmp_path / f"{limit}.jsonl") == 0
+        assert "a pool is made" in capsys.readouterr().err
+        assert read(tmp_path / f"{limit}.jsonl") == read(tmp_path / "a.jsonl")
 
 
 def test_without_the_extra_its_name_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,6 @@ def test_a_simulated_run_repeats_and_reports(data: Path, encoder: str, tmp_path:
     assert run(["status", str(tmp_path / "a")]) == 0
     assert "stopped: all 2 rounds" in capsys.readouterr().out
 
-    pytest.importorskip("matplotlib", reason="figures need matplotlib")
     assert run(["simulate", "--data", str(data), "--out", str(tmp_path / "none"), *settings(encoder, **{"augment.variant": "none"})]) == 0
     assert run(["report", str(tmp_path / "none"), str(tmp_path / "a"), "--out", str(tmp_path / "report.html")]) == 0
     page = (tmp_path / "report.html").read_text()

@@ -134,7 +134,7 @@ def test_what_a_command_lacks_is_said_before_anything_starts(
     assert "there is no arm 'x' in mine; there are a" in refused("[arms.a]\n", *out, "--arms", "x")
     assert "it looks like 10" in refused("[arms.a]\n", *out, "--seeds", "0")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "seqmix[hf]" in refused("[arms.a]\n", *out, "--data", str(tmp_path), "--parquet")
+    assert "seqmix[scale]" in refused("[arms.a]\n", *out, "--data", str(tmp_path), "--parquet")
     assert not (tmp_path / "out").exists()
 
 

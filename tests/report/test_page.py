@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 
+import matplotlib
 import pytest
 
 from report.fixtures import PARENTS, run_directory
-from seqmix.errors import DataError, MissingExtraError
+from seqmix.errors import DataError
 from seqmix.report.page import write_report
 from seqmix.report.terminal import terminal_curve
-
-matplotlib = pytest.importorskip("matplotlib")
 
 
 class Reader(HTMLParser):
@@ -142,17 +140,6 @@ def test_text_from_the_runs_is_shown_as_text(tmp_path: Path) -> None:
     figures = re.findall(r"<svg.*?</svg>", (tmp_path / "report.html").read_text(), re.DOTALL)
     assert not page.tags["script"] and "<script>&$x$_^" in page.text
     assert sum("&lt;script&gt;&amp;$x$_^</text>" in figure for figure in figures) == 7  # as a name, not as a formula
-
-
-def test_without_matplotlib_the_way_out_is_named_and_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-
-    with pytest.raises(MissingExtraError, match=r"drawing figures .*seqmix\[plots\]"):
-        write_report([run_directory(tmp_path / "run")], tmp_path / "report.html")
-
-    assert not (tmp_path / "report.html").exists() and not (tmp_path / "report_files").exists()
 
 
 def test_the_callers_settings_are_left_alone(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def server() -> Iterator[str]:
     """The URL of a running server without a database in it; skips with a reason where none can be started."""
     if shutil.which("initdb") is None or shutil.which("pg_ctl") is None:
         pytest.skip("PostgreSQL is not installed: initdb and pg_ctl are not on the PATH")
-    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'seqmix[serve]'")
+    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'seqmix[postgres]'")
     user = _unprivileged()
     folder = Path(tempfile.mkdtemp(prefix="seqmix-pg-"))  # subtle: pytest's own folders are closed to other users
     try:

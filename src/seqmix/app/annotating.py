@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import typer
 
 from seqmix.app.console import say
-from seqmix.errors import ConfigError, DataError, MissingExtraError
+from seqmix.errors import ConfigError, DataError
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -34,15 +34,13 @@ def annotate(
     allow_host: Annotated[list[str] | None, typer.Option(help="A further name this server goes by, as behind a proxy.")] = None,
 ) -> None:
     """Label the sentences of a project on a page in the browser."""
-    try:
-        from seqmix.app.learning import project_config
-        from seqmix.serve.api import create_app
-        from seqmix.serve.connections import server
-        from seqmix.serve.project import open_project
-        from seqmix.serve.security import Hosts
-        from seqmix.serve.supervisor import Supervisor
-    except ImportError as error:
-        raise MissingExtraError("serve", "the annotation page") from error
+    from seqmix.app.learning import project_config
+    from seqmix.serve.api import create_app
+    from seqmix.serve.connections import server
+    from seqmix.serve.project import open_project
+    from seqmix.serve.security import Hosts
+    from seqmix.serve.supervisor import Supervisor
+
     with open_project(project) as own:
         project_config(own.folder, own.settings)  # refused here rather than in the background
         with _listening(host, port) as listener:

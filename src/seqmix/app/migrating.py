@@ -20,7 +20,6 @@ import typer
 
 from seqmix.app.console import emit
 from seqmix.data.files import replacing
-from seqmix.data.formats.base import extra
 from seqmix.data.versions import foreign
 from seqmix.errors import DataError, StoreError
 
@@ -110,7 +109,6 @@ def _in_rounds(folder: Path, known: int) -> object:
 
 def _in_store(folder: Path, known: int) -> object:
     """The version of a project's tables."""
-    extra("sqlalchemy", "serve", "a project")
     from seqmix.serve.project import STORE, read_settings
     from seqmix.serve.store import sqlite_url, store_version
 
@@ -131,7 +129,6 @@ def _in_labelstudio(folder: Path, known: int) -> object:
 
 
 def _known_of_projects() -> int:
-    extra("sqlalchemy", "serve", "a project")
     from seqmix.serve.schema import SCHEMA
 
     return SCHEMA

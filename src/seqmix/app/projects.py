@@ -15,7 +15,6 @@ from seqmix.app.console import emit, progress, say
 from seqmix.app.inputs import Comment, FormatName, Misaligned, Quiet, TagColumn, TokenColumn, format_options, labeled_data
 from seqmix.app.raw import read_text
 from seqmix.data import formats
-from seqmix.data.formats.base import extra
 from seqmix.data.scheme import SCHEMES
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError
@@ -58,7 +57,6 @@ def init(
     misaligned: Misaligned = "error",
 ) -> None:
     """Make a project of raw text, for people to label."""
-    extra("sqlalchemy", "serve", "a project")
     from seqmix.serve.project import Settings, create_project
 
     if labels not in (None, "keep", "drop"):
@@ -174,7 +172,6 @@ def change(
     add_tag: Annotated[list[str] | None, typer.Option(help="One more type of span.")] = None,
 ) -> None:
     """Change settings of a project; a running page takes them up when it is started again."""
-    extra("sqlalchemy", "serve", "a project")
     from seqmix.serve.project import change_settings, read_settings
 
     before = read_settings(folder)
@@ -188,7 +185,6 @@ def change(
 
 
 def _opened(folder: Path) -> Project:
-    extra("sqlalchemy", "serve", "a project")
     from seqmix.serve.project import open_project
 
     return open_project(folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from hashlib import file_digest
 from pathlib import Path
@@ -15,9 +15,11 @@ import typer
 from seqmix.app.console import emit, err, say
 from seqmix.app.inputs import Comment, FormatName, Misaligned, Quiet, TokenColumn, format_options
 from seqmix.data.formats import Options
+from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError
 from seqmix.scale.building import SHARD, build_pool
 from seqmix.scale.engines import AS_MANY_AS_FIT, crew_of
+from seqmix.scale.plain import held, write_blocks
 from seqmix.scale.pool import PoolOnDisk, is_pool, open_pool
 from seqmix.scale.shards import Unit
 from seqmix.scale.sources import fingerprint, read_source, units_in_place
@@ -53,7 +55,8 @@ def build(
     for text in texts:
         fingerprint(text)  # a name that is wrong is said before the others are read
     start = time.monotonic()
-    made = _built(texts, out, shard_size, ids, format, options)
+    sentences = (sentence for text in texts for sentence in read_source(text, format, options))
+    made = _built(sentences, out, shard_size, ids, options)
     say(f"{_told(made)}, written to {out} in {time.monotonic() - start:.0f} s")
 
 
@@ -131,7 +134,7 @@ def score(
     with side_folder(out, about) as folder:
         units = units_in_place(Path(source))
         if units is None:
-            units = _copied(source, folder / "pool", format, options)
+            units = _copied(source, folder, format, options)
         total = sum(map(len, units))
         if total == 0:
             raise DataError("expected sentences, but there are none", source)
@@ -145,15 +148,20 @@ def score(
 
 
 def _copied(source: str, folder: Path, format: str | None, options: Options) -> list[Unit]:
-    """Files that can only be read from their start become a pool first, which lies beside the output until the job is done."""
-    if not is_pool(folder):
-        say(f"{source} cannot be read from the middle, so a pool is made of it first; pool build makes one that stays")
-        say(_told(_built([source], folder, SHARD, "given", format, options)))
-    return list(open_pool(folder).units())
+    """Files that can only be read from their start are copied, which lies beside the output until the job is done; large ones as a pool."""
+    if not is_pool(folder / "pool"):
+        few, many = held(read_source(source, format, options))
+        if few:
+            units, left_out = write_blocks(few, folder / "blocks")
+            _say_counts(options)
+            say(f"{source}: {sum(map(len, units))} sentences; left out: {_shown(left_out)}")
+            return units
+        say(f"{source} is large and cannot be read from the middle, so a pool is made of it first; pool build makes one that stays")
+        say(_told(_built(many, folder / "pool", SHARD, "given", options)))
+    return list(open_pool(folder / "pool").units())
 
 
-def _built(texts: Sequence[str], out: Path, size: int, ids: str, format: str | None, options: Options) -> PoolOnDisk:
-    sentences = (sentence for text in texts for sentence in read_source(text, format, options))
+def _built(sentences: Iterable[Sentence], out: Path, size: int, ids: str, options: Options) -> PoolOnDisk:
     with ExitStack() as stack:
         meters: dict[str, Callable[[int], None]] = {}
 
@@ -164,14 +172,22 @@ def _built(texts: Sequence[str], out: Path, size: int, ids: str, format: str | N
             meters[what](n)
 
         made = build_pool(sentences, out, size, ids, progress)
-    for what, n in sorted(options.counts.items()):
-        say(f"{n} {what}")
+    _say_counts(options)
     return made
 
 
+def _say_counts(options: Options) -> None:
+    for what, n in sorted(options.counts.items()):
+        say(f"{n} {what}")
+
+
 def _told(made: PoolOnDisk) -> str:
-    left = ", ".join(f"{n} {why}" for why, n in made.left_out.items()) or "none"
-    return f"{made.sentences} sentences in {len(made.shards)} shards, {made.bytes / 2**20:.1f} MiB; left out: {left}"
+    left, shards = _shown(made.left_out), len(made.shards)
+    return f"{made.sentences} sentences in {shards} shard{'s' * (shards != 1)}, {made.bytes / 2**20:.1f} MiB; left out: {left}"
+
+
+def _shown(left_out: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {why}" for why, n in left_out.items()) or "none"
 
 
 def _digest(model: Path) -> str:

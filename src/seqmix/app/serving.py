@@ -17,7 +17,6 @@ import typer
 
 from seqmix.app.config import Config, load_config
 from seqmix.app.console import say
-from seqmix.data.formats.base import extra
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError, ModelError, SeqMixError
 
@@ -54,8 +53,6 @@ def serve(
         raise ConfigError(
             f"--host {host} lets others in: set a password in SEQMIX_PASSWORD, and give it to Label Studio with the user {user}"
         )
-    extra("uvicorn", "serve", "seqmix serve")
-    extra("fastapi", "serve", "seqmix serve")
     from seqmix.loop.run import locked
     from seqmix.serve.connections import server
     from seqmix.serve.labelstudio import Password, create_app

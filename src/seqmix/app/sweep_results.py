@@ -108,7 +108,7 @@ def need_parquet() -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError("hf", "results as Parquet") from error
+        raise MissingExtraError("scale", "results as Parquet") from error
 
 
 def write_parquet(path: Path, rows: Sequence[Row]) -> None:

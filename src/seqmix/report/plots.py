@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec
 
-from seqmix.data.formats.base import extra
 from seqmix.report.curves import COSTS, Point
 from seqmix.report.statistics import Interval
 
@@ -37,12 +36,14 @@ _SETTINGS = {
     "legend.frameon": False,
     **dict.fromkeys(("text.color", "axes.labelcolor", "axes.titlecolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK),
 }
-Figure = Any  # matplotlib's; the package is optional
+Figure = Any  # matplotlib's
 P = ParamSpec("P")
 
 
 def _settings(more: Mapping[str, Any] | None = None) -> Any:
-    return extra("matplotlib", "plots", "drawing figures").rc_context({**_SETTINGS, **(more or {})})
+    import matplotlib  # here, since it is slow to load
+
+    return matplotlib.rc_context({**_SETTINGS, **(more or {})})
 
 
 def _in_house_style(draw: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -194,7 +195,9 @@ def png(figure: Figure) -> bytes:
 
 def _figure(width: float, height: float) -> tuple[Figure, Any]:
     """A figure of its own, outside pyplot: no window, no global list, no back end to choose."""
-    figure = extra("matplotlib.figure", "plots", "drawing figures").Figure((width, height), layout="constrained")
+    from matplotlib.figure import Figure as Plain
+
+    figure = Plain((width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.grid(color=_INK, alpha=0.13, linewidth=0.7)
     axes.tick_params(length=3)
@@ -204,7 +207,9 @@ def _figure(width: float, height: float) -> tuple[Figure, Any]:
 
 
 def _ticker() -> Any:
-    return extra("matplotlib.ticker", "plots", "drawing figures")
+    from matplotlib import ticker
+
+    return ticker
 
 
 def _color(at: int, arm: str, arms: Any, plain: str | None) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import blake2b
 from itertools import islice, pairwise
@@ -62,8 +62,7 @@ def _built(sentences: Iterable[Sentence], out: Path, shard_size: int, ids: str, 
     (work / "read").mkdir(parents=True)
     _deal(_told(_read(sentences, ids, counts), partial(progress, "reading")), work / "read", counts)
     if not any((work / "read").iterdir()):
-        left_out = ", ".join(f"{n} {why}" for why, n in counts.items() if n)
-        raise DataError("expected sentences for a pool, but there are none" + (f" ({left_out} left out)" if left_out else ""))
+        raise DataError(none_left(counts))
     blocks = _told(whole_blocks(_in_order(work / "read", counts)), partial(progress, "writing"))
     if ids == "content":
         pool = _copied(blocks, out, shard_size, counts)
@@ -73,6 +72,21 @@ def _built(sentences: Iterable[Sentence], out: Path, shard_size: int, ids: str, 
         _check_names(names, pool)
     shutil.rmtree(work)
     return pool
+
+
+def none_left(counts: Mapping[str, int]) -> str:
+    """What to say when nothing that was read is worth asking."""
+    left_out = ", ".join(f"{n} {why}" for why, n in counts.items() if n)
+    return "expected sentences for a pool, but there are none" + (f" ({left_out} left out)" if left_out else "")
+
+
+def same_id(one: Sentence, other: Sentence) -> DataError:
+    """Two sentences that differ must not share an id, or an answer to one would be taken for the other's."""
+    first, second = sorted((one, other), key=lambda sentence: sentence.tokens)
+    return DataError(
+        f"two sentences have the id {one.id!r}; rename a file, or call sentences by their content: seqmix pool build --ids content",
+        text=f"{' '.join(first.tokens)} / {' '.join(second.tokens)}",
+    )
 
 
 def _told(blocks: Iterable[Batch], tell: Callable[[int], None]) -> Iterator[Batch]:
@@ -103,12 +117,13 @@ def _read(sentences: Iterable[Sentence], ids: str, counts: Counter[str]) -> Iter
         kept = [sentence for sentence in chunk if worth_asking(sentence)]
         counts["empty"] += sum(not sentence.tokens for sentence in chunk)
         counts["-DOCSTART-"] += sum(bool(sentence.tokens) for sentence in chunk) - len(kept)
-        keys = [_key(sentence) for sentence in kept]
+        keys = [sentence_key(sentence) for sentence in kept]
         if kept:
             yield batch_of([s.id for s in kept] if ids == "given" else [key.hex() for key in keys], [s.tokens for s in kept], keys)
 
 
-def _key(sentence: Sentence) -> bytes:
+def sentence_key(sentence: Sentence) -> bytes:
+    """The digest of a sentence's tokens, once it is certain that it can be written."""
     try:
         sentence.id.encode()
         return key_of(sentence.tokens)
@@ -217,10 +232,7 @@ def _named(blocks: Iterable[Batch], names: Buckets) -> Iterator[Batch]:
 
 
 def _check_names(names: Buckets, pool: PoolOnDisk) -> None:
-    """Two sentences that differ must not share an id, or an answer to one would be taken for the other's."""
+    """Refuse two sentences of one id."""
     for places, before in names.repeats():
-        one, other = sorted((next(islice(pool, at, None)) for at in (int(before[0]), int(places[0]))), key=lambda sentence: sentence.tokens)
-        raise DataError(
-            f"two sentences have the id {one.id!r}; rename a file, or call sentences by their content: seqmix pool build --ids content",
-            text=f"{' '.join(one.tokens)} / {' '.join(other.tokens)}",
-        )
+        one, other = (next(islice(pool, at, None)) for at in (int(before[0]), int(places[0])))
+        raise same_id(one, other)

@@ -4,7 +4,8 @@ The driver holds the best so far and the list of units, never the pool. Beside t
 
 OUT.parts/job.json       what is asked of what; another job is refused
 OUT.parts/units.jsonl    a line a finished unit: its key, the sentences seen, and what of it may be among the best
-OUT.parts/pool/          sources that cannot be read from the middle, as a pool
+OUT.parts/blocks/        sources that cannot be read from the middle, block by block
+OUT.parts/pool/          the same of large ones, as a pool
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def side_folder(out: Path, about: dict[str, Any]) -> Iterator[Path]:
 def _begun(folder: Path) -> bool:
     """Whether there is anything to go on with; a job that was refused at once leaves nothing in the way of the next."""
     journal = folder / "units.jsonl"
-    return is_pool(folder / "pool") or (journal.exists() and journal.stat().st_size > 0)
+    return is_pool(folder / "pool") or (folder / "blocks").exists() or (journal.exists() and journal.stat().st_size > 0)
 
 
 def score_units(

@@ -10,7 +10,9 @@ from seqmix.data import formats
 from seqmix.data.samples import is_sample, sample
 from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError
+from seqmix.scale import plain
 from seqmix.scale.parquet import SUFFIX, parquet_blocks, parquet_units
+from seqmix.scale.plain import plain_block
 from seqmix.scale.pool import is_pool, open_pool, worth_asking
 from seqmix.scale.shards import Unit, shard_block
 
@@ -58,7 +60,10 @@ def fingerprint(name: str) -> str:
 
 def blocks(unit: Unit) -> Iterator[list[Sentence]]:
     """The sentences of a unit that are worth asking, block by block: the same blocks whoever reads them."""
-    found = parquet_blocks(unit) if unit.path.endswith(SUFFIX) else iter([shard_block(unit)])
+    if unit.path.endswith(SUFFIX):
+        found = parquet_blocks(unit)
+    else:
+        found = iter([plain_block(unit) if unit.path.endswith(plain.SUFFIX) else shard_block(unit)])
     for block in found:
         if kept := [sentence for sentence in block if worth_asking(sentence)]:
             yield kept

@@ -200,7 +200,7 @@ def connect(url: str | URL, new: bool = False) -> Engine:
     except (ArgumentError, NoSuchModuleError) as error:
         raise StoreError(f"this is no URL of a store: {str(error).splitlines()[0]}; expected postgresql://user@host/database") from error
     except ImportError as error:
-        raise MissingExtraError("serve", "a store in PostgreSQL") from error
+        raise MissingExtraError("postgres", "a store in PostgreSQL") from error
     event.listen(engine, "connect", _on_connect_sqlite if name == "sqlite" else _on_connect_postgresql)
     event.listen(engine, "begin", _on_begin_sqlite if name == "sqlite" else _on_begin_postgresql)
     return engine

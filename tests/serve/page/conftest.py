@@ -54,7 +54,8 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Serve sentences as a project; lena is let in as its admin."""
-    uvicorn = pytest.importorskip("uvicorn", reason="the server needs uvicorn: pip install 'seqmix[serve]'")
+    import uvicorn
+
     from seqmix.serve.api import create_app
     from seqmix.serve.project import Settings, create_project, open_project
 
