@@ -27,6 +27,8 @@ def do(job: str, tell: Tell) -> tuple[str, int]:
     if word == "sleep":
         Path(argument).write_text(str(os.getpid()))
         time.sleep(600)
+    if word == "waits":
+        return os.environ.get("OMP_WAIT_POLICY", ""), os.getpid()
     if word == "threads":
         return os.environ["OMP_NUM_THREADS"], os.getpid()
     return word, os.getpid()

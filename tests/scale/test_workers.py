@@ -67,6 +67,15 @@ def test_workers_share_the_cores_unless_the_user_said_how_many(monkeypatch: pyte
     assert heard(["threads"], workers=2)[0].value[0] == "7"
 
 
+def test_threads_of_workers_sleep_while_they_wait_unless_the_user_said_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"):
+        monkeypatch.delenv(name, raising=False)
+    assert heard(["waits"])[0].value[0] == "PASSIVE"
+
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    assert heard(["waits"])[0].value[0] == "active"
+
+
 def test_cores_are_counted_where_the_system_does_not_tell_which_are_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
 

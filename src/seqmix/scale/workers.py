@@ -150,7 +150,8 @@ def _hired(work: Work[J], workers: int) -> _Worker[J]:
     ctrl_c = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a worker inherits this: Ctrl-C is the parent's to answer
     try:
         share = str(max(1, cores() // workers))
-        with unless_set({"OMP_NUM_THREADS": share, "RAYON_NUM_THREADS": share}):
+        # the last: as `seqmix` sets it for itself, which comes too late where a worker loads torch first
+        with unless_set({"OMP_NUM_THREADS": share, "RAYON_NUM_THREADS": share, "OMP_WAIT_POLICY": "PASSIVE"}):
             process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, ctrl_c)
