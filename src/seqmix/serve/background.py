@@ -84,12 +84,13 @@ class Pulse:
     write: Callable[[Callable[[], None]], None]
     phase: str = WAITING
     failed: bool = False
+    since: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def say(self, phase: str, failed: bool = False) -> None:
         """What it does now."""
         with self._lock:
-            self.phase, self.failed = phase, failed
+            self.phase, self.failed, self.since = phase, failed, time.time()
         self.write(self._note)
 
     def start(self) -> None:
@@ -104,7 +105,7 @@ class Pulse:
 
     def _note(self) -> None:
         with self._lock:
-            said = {"phase": self.phase, "failed": self.failed}
+            said = {"phase": self.phase, "failed": self.failed, "since": self.since}
         self.project.store.note(NOTE, {**said, "at": time.time(), "pid": os.getpid()})
 
 

@@ -44,6 +44,14 @@ def news(counts: Counts, settings: Settings, last: Generation | None) -> int:
     return now - (last.labeled if last is not None else 0)
 
 
+def _progress(last: Generation | None, note: dict[str, Any], phase: str) -> float | None:
+    """How far the phase is, if it takes as long as in the last training; None where that is not known."""
+    before, since = (last.seconds if last is not None else {}).get(phase), note.get("since")
+    if not before or not isinstance(since, int | float):
+        return None
+    return round(min(0.99, max(0.0, (time.time() - since) / before)), 2)
+
+
 def _model(last: Generation | None, note: dict[str, Any], trouble: str | None) -> dict[str, Any] | None:
     """The newest model and what the trainer does now; None before there is either."""
     if last is None and not note and trouble is None:
@@ -54,6 +62,7 @@ def _model(last: Generation | None, note: dict[str, Any], trouble: str | None) -
         "generation": None if last is None else last.number,
         "training": trouble is None and not silent and phase != WAITING and not note.get("failed"),
         "phase": phase,
+        "progress": _progress(last, note, phase),
         "trained_on": None if last is None else last.labeled,
         "age_s": None if last is None else max(0.0, round(time.time() - last.at, 1)),
         "folder": None if last is None else last.model,

@@ -40,12 +40,12 @@ def with_quota(order: Sequence[str], some: Collection[str], share: float) -> lis
 
 
 def suggestion(guess: Guess) -> dict[str, Any]:
-    """A guess as the page shows it; a span is as sure as its least sure token."""
+    """A guess as the page shows it; a span, and the whole, is as sure as its least sure token."""
     found = [
         {"start": span.start, "end": span.end, "tag": span.type, "confidence": _short(min(guess.by_token[span.start : span.end]))}
         for span in spans(guess.tags)
     ]
-    return {"spans": found, "confidence": _short(guess.probability)}
+    return {"spans": found, "confidence": _short(min(guess.by_token, default=1.0))}
 
 
 def guessed_marks(guess: Guess) -> list[list[Any]]:

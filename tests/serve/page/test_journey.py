@@ -114,7 +114,7 @@ def test_a_new_user_labels_trains_undoes_vetoes_and_exports(
     after = order(project)
     assert [id for id in before if id in after] != after, "a new model puts the sentences in a new order"
     given += [label(page, gold) for _ in range(WANTED - len(given))]
-    page.locator("#stream", has_text="The model is").or_(page.locator("#stream", has_text="Audit")).wait_for()
+    page.locator("#stream", has_text="The model").or_(page.locator("#stream", has_text="Audit")).wait_for()
     page.locator("#total", has_text="of 70 labeled").wait_for()
     assert len({sentence.id for sentence in given}) == WANTED
 

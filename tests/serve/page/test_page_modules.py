@@ -143,7 +143,15 @@ def test_guidelines_become_nodes_and_never_markup(run: Any) -> None:
     assert "<li><strong>PER</strong> is <code>who</code> and goes on</li>" in html
     assert "&lt;img src=x onerror=alert(1)&gt;" in html
     assert "<td><em>1</em></td>" in html
-    assert "<p>link</p>" in html
+
+
+def test_links_of_guidelines_lead_out_safely_or_stay_text(run: Any) -> None:
+    text = "[Guide](https://example.org/a?b=c) and [bad](javascript:alert(1)) and [file](file:///etc/passwd), [rel](/api/next), see http://example.org/x."
+    html = run("markdown", 'const d = document.createElement("div"); d.append(...m.markdown(value)); return d.innerHTML;', text)
+    assert '<a href="https://example.org/a?b=c" target="_blank" rel="noopener noreferrer">Guide</a> and ' in html
+    assert '<a href="http://example.org/x" target="_blank" rel="noopener noreferrer">http://example.org/x</a>.' in html
+    assert html.count("<a ") == 2
+    assert "bad" in html and "javascript:" in html  # shown as it was written
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import { get, post } from "./api.js";
 import { bind } from "./controls.js";
-import { $, announce, fill, h, many, percent, sentence } from "./dom.js";
+import { $, announce, fill, h, many, number, percent, sentence } from "./dom.js";
 import { createEditor } from "./editor.js";
 import { readable, snippet } from "./glyphs.js";
 import { markdown } from "./markdown.js";
@@ -76,8 +76,9 @@ async function start() {
     if (stream === "audit") return "Audit: drawn at random and shown without suggestions, so that the F1 estimate is honest.";
     if (stream === "overlap") return "Second reading: a colleague has answered this one, too.";
     if (!suggestion) return generation ? "No suggestion for this sentence." : "No suggestion yet: the model comes with the first answers.";
-    const sure = `The model is ${percent(suggestion.confidence ?? 0)} sure`;
-    return suggestion.spans.length ? `${sure} of this sentence. Dashed marks are its suggestions.` : `${sure} that there is nothing to mark here.`;
+    const least = Math.min(1, ...suggestion.spans.map((span) => span.confidence ?? 0));
+    if (suggestion.spans.length) return `The model is at least ${percent(least)} sure of each mark. Dashed marks are its suggestions.`;
+    return `The model finds nothing to mark here, and is at least ${percent(suggestion.confidence ?? 0)} sure of each token.`;
   }
 
   // Answering. `busy` holds back a second Enter until the first has come home.
@@ -110,14 +111,28 @@ async function start() {
     if (current) say("");
   }
 
-  async function save() {
+  /** Of a text shown a piece at a time, nobody answers by accident what was never on the page. */
+  function asked() {
+    const ask = $("unseen");
+    $("unseen-text").textContent = `${number(editor.unseen())} of ${many(current.tokens.length, "token")} have not been shown yet. Saving would answer these, too.`;
+    ask.returnValue = "";
+    ask.onclose = () => {
+      editor.focus();
+      if (ask.returnValue === "all") save(true);
+      else editor.showRest();
+    };
+    ask.showModal();
+  }
+
+  async function save(all = false) {
+    if (!all && editor.unseen()) return asked();
     const [mine, given] = [current, editor.answer()];
     let saved = false;
     await guarded("Not saved.", async () => {
       say("Saving …");
       last = (await post("api/annotations", { id: mine.id, version: mine.version, ...given, seconds: clock.seconds() })).seq;
       saved = true;
-    }, save);
+    }, () => save(true));
     if (saved) await settled(mine, { kind: "label", ...given }, "Saved.");
   }
 

@@ -52,6 +52,6 @@ export function typed({ key, code, shiftKey }) {
 /** Someone is typing, reading the help, or pressing a button of their own choice. */
 function elsewhere(event) {
   const at = document.activeElement;
-  if ($("help").open || at?.matches("input, textarea, select, summary")) return true;
+  if (document.querySelector("dialog[open]") || at?.matches("input, textarea, select, summary")) return true;
   return Boolean(at?.matches("button, a")) && (event.key === "Enter" || event.key === " ");
 }

@@ -109,24 +109,29 @@ export function createEditor({ host, pager, tags, direction, changed = () => {},
   // Mouse: drag over tokens, or click a mark to select it. Finger: tap the first and the last token, so that the page still scrolls.
   let drag = null;
   const under = (event) => document.elementFromPoint(event.clientX, event.clientY)?.closest?.("[data-at], [data-mark]");
+  const scrolling = (event) => event.target === host && event.offsetX > host.clientWidth; // the bar, not the text
   const place = (node) => (node && host.contains(node) ? Number(node.dataset.at ?? node.dataset.mark) : null);
 
   host.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     const at = place(event.target.closest("[data-at], [data-mark]"));
     drag = { at, type: event.pointerType, moved: false, x: event.clientX, y: event.clientY };
-    if (at === null || event.pointerType === "touch") return;
+    if (event.pointerType === "touch" || scrolling(event)) return;
     host.setPointerCapture(event.pointerId);
-    select(event.shiftKey ? anchor : at, at);
+    if (at !== null) select(event.shiftKey ? anchor : at, at);
   });
   host.addEventListener("mousedown", (event) => {
     event.preventDefault(); // or the browser selects the text itself
     host.focus({ preventScroll: true });
   });
   host.addEventListener("pointermove", (event) => {
-    if (!drag || drag.at === null || drag.type === "touch") return;
+    if (!drag || drag.type === "touch") return;
     const at = place(under(event));
-    if (at === null || at === cursor) return;
+    if (at === null || (drag.at !== null && at === cursor)) return;
+    if (drag.at === null) { // it began between words or beside the text: with the next word on the way
+      const next = view.behind(drag.x, drag.y);
+      drag.at = anchor = clamp(at < next ? next - 1 : next);
+    }
     drag.moved = true;
     select(anchor, at);
   });
@@ -160,6 +165,8 @@ export function createEditor({ host, pager, tags, direction, changed = () => {},
     state: () => state,
     touched: () => past.length > 0,
     live: () => live,
+    unseen: () => (state.sure ? 0 : view.unseen().count),
+    showRest: () => select(view.unseen().at ?? cursor, view.unseen().at ?? cursor, false),
     empty: () => sent.tokens.length === 0,
     selectionText: () => text(range().start, range().end),
     sureText: () => state.sure?.map(([a, b]) => text(a, b)) ?? null,

@@ -1,4 +1,4 @@
-// Guidelines: as much of Markdown as they need (headings, lists, tables, quotes, bold, italic, code), turned into nodes, never into HTML text.
+// Guidelines: as much of Markdown as they need (headings, lists, tables, quotes, bold, italic, code, links), turned into nodes, never into HTML text.
 
 import { h } from "./dom.js";
 
@@ -62,13 +62,23 @@ function table(rows) {
   return h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Table" }, h("table", {}, h("thead", {}, cells.slice(0, 1).map(line("th"))), h("tbody", {}, cells.slice(1).map(line("td")))));
 }
 
-/** Bold, italic and code inside a line; links are shown as their text, since the page leads nowhere outside. */
+/** Bold, italic, code and links inside a line. */
 function inline(text) {
-  const parts = text.split(/(`[^`]+`|\*\*[^*]+\*\*|\*[^*\s][^*]*\*|\[[^\]]*\]\([^)]*\))/);
+  const parts = text.split(/(`[^`]+`|\*\*[^*]+\*\*|\*[^*\s][^*]*\*|\[[^\]]*\]\([^)]*\)|https?:\/\/[^\s<>()]*[^\s<>().,;:!?'"])/);
   return parts.map((part) => {
     if (/^`.+`$/.test(part)) return h("code", {}, part.slice(1, -1));
     if (/^\*\*.+\*\*$/.test(part)) return h("strong", {}, part.slice(2, -2));
     if (/^\*.+\*$/.test(part)) return h("em", {}, part.slice(1, -1));
-    return part.match(/^\[([^\]]*)\]\([^)]*\)$/)?.[1] ?? part;
+    const [, name, address] = part.match(/^\[([^\]]*)\]\(([^)]*)\)$/) ?? [null, part, part];
+    return web(address) ? h("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, name) : part;
   });
+}
+
+/** Whether it is an address on the web and nothing else: no script, no file, no page of this server. */
+function web(address) {
+  try {
+    return /^https?:\/\//i.test(address) && ["http:", "https:"].includes(new URL(address).protocol);
+  } catch {
+    return false;
+  }
 }

@@ -27,7 +27,7 @@ function drawModel(model, left) {
 
 /** What the trainer is doing, or why it does nothing. */
 function doing(model, left) {
-  if (model?.training) return sentence(`${model.phase || "training"}…`);
+  if (model?.training) return sentence(`${model.phase || "training"}…`) + (model.progress ? ` about ${percent(model.progress)}.` : "");
   if (model?.phase && model.phase !== "waiting") return sentence(`trainer: ${model.phase}`);
   return left > 0 ? `The next after ${many(left, "more answer")}.` : "";
 }

@@ -11,10 +11,10 @@ const GLUED = 24; // letters of a token that its tag stays beside
 
 /** Draw tokens of `sent` into `host`; `colors` maps a tag to its color number. `state` and `selection` come with each call. */
 export function sentenceView(host, pager, colors, move) {
-  let sent = null, first = 0, size = WINDOW, options = [], painted = [];
+  let sent = null, first = 0, size = WINDOW, options = [], painted = [], shown = [];
 
   function open(given, direction) {
-    [sent, first, size, options, painted] = [given, 0, WINDOW, [], []];
+    [sent, first, size, options, painted, shown] = [given, 0, WINDOW, [], [], []];
     host.dir = direction;
     host.dataset.id = given.id;
     host.classList.toggle("long", given.tokens.length > 60);
@@ -40,6 +40,7 @@ export function sentenceView(host, pager, colors, move) {
       at = end;
     }
     fill(host, nodes);
+    if (!shown.some(([a, b]) => a <= first && last() <= b)) shown.push([first, last()]);
     painted = [];
     paint(selection);
     drawPager();
@@ -111,9 +112,31 @@ export function sentenceView(host, pager, colors, move) {
     return best;
   }
 
+  /** The tokens that have not been on the page yet: how many, and the first one. */
+  function unseen() {
+    let count = 0, at = null, upTo = 0;
+    for (const [start, end] of [...shown.sort(([a], [b]) => a - b), [sent.tokens.length, Infinity]]) {
+      if (start > upTo) [count, at] = [count + start - upTo, at ?? upTo];
+      upTo = Math.max(upTo, end);
+    }
+    return { count, at };
+  }
+
+  /** The first token behind a point of the page, in the order of the text. */
+  function behind(x, y) {
+    const line = parseFloat(getComputedStyle(host).lineHeight) / 2;
+    const before = options.filter((node) => {
+      const box = node.getBoundingClientRect();
+      const down = y - (box.top + box.bottom) / 2;
+      if (Math.abs(down) > line) return down > 0;
+      return host.dir === "rtl" ? x < (box.left + box.right) / 2 : x > (box.left + box.right) / 2;
+    });
+    return first + before.length;
+  }
+
   const reveal = (cursor) => options[cursor - first]?.scrollIntoView({ block: "nearest" });
   const frame = (mark, inside, sure) => markFrame(mark, inside, colors, sure);
-  return { open, draw, paint, vertical, reveal, step: () => size };
+  return { open, draw, paint, vertical, reveal, unseen, behind, step: () => size };
 }
 
 /** The frame of a mark, its tag and how confident the model is of it; dashed while nobody has said yes. */
