@@ -26,7 +26,10 @@ from annotators import kill_servers
 from scenes import Scene, Stage, fresh, leftovers, scenes
 
 _MEMORY = Path("/dev/shm")  # a disk on which syncing costs nothing: what is synced and what is not is worked out, not tried
-_SHARE = {"simulate": 0.3, "train": 0.1, "train over an old model": 0.1, "sweep": 0.2, "annotate: its trainer": 0.1}  # the rest: servers
+_SHARE = {
+    "simulate": 0.25, "train": 0.1, "train over an old model": 0.1, "sweep": 0.15, "init": 0.05, "init in a folder that is there": 0.1,
+    "annotate: its trainer": 0.1,
+}  # the rest: servers  # fmt: skip
 
 
 @dataclass(frozen=True)

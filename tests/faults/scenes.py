@@ -206,8 +206,48 @@ class Background:
         return {**_bytes(root / "project" / "models"), "generation": str(last.number), "suggestions": json.dumps(order)}
 
 
+@dataclass(frozen=True)
+class Init:
+    """With `there`, the folder exists and has a file of its own, so that ours move in one by one."""
+
+    stage: Stage
+    there: bool = False
+    cuts: bool = True  # subtle: what SQLite has written is synced once more before it moves
+
+    @property
+    def name(self) -> str:
+        return "init in a folder that is there" if self.there else "init"
+
+    def prepare(self, root: Path) -> None:
+        (root / "rules.md").write_text("Mark names.\n")
+        if self.there:
+            (root / "project").mkdir()
+            (root / "project" / "notes.txt").write_text("mine")
+
+    def command(self, root: Path) -> int:
+        if (root / "project" / "project.toml").exists():
+            return 0  # it was killed when all was done; a second `init` is refused, as it must be
+        given = ["--text", str(self.stage.data / "train.conll"), "--labels", "drop", "--tags", "PER,LOC"]
+        return run(["init", str(root / "project"), *given, "--guidelines", str(root / "rules.md")])
+
+    def complaints(self, root: Path, said: str) -> list[str]:
+        if not (root / "project" / "project.toml").exists():
+            return ["it was said to be there and is not"] if "sentences to label" in said else []
+        with open_project(root / "project") as own:
+            return [] if own.store.count() == 40 else [f"40 sentences were given, {own.store.count()} are there"]
+
+    def result(self, root: Path) -> dict[str, str]:
+        with open_project(root / "project") as own:
+            sentences = [[sentence.id, *sentence.tokens] for sentence in own.store.sentences()]
+            order = own.store.unlabeled_ids()
+        names = sorted(path.name for path in (root / "project").iterdir())
+        settings = (root / "project" / "project.toml").read_text() + (root / "project" / "guidelines.md").read_text()
+        return {"names": str(names), "settings": settings, "store": json.dumps([sentences, order])}
+
+
 def scenes(stage: Stage) -> list[Scene]:
-    return [Simulate(stage), Train(stage), Train(stage, over=True), Sweep(stage), Background(stage)]
+    inits = (Init(stage), Init(stage, there=True))
+    return [Simulate(stage), Train(stage), Train(stage, over=True), Sweep(stage), *inits, Background(stage)]
 
 
 def fresh(scene: Scene, root: Path) -> None:

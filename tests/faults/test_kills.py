@@ -19,9 +19,9 @@ def kills(*given: str) -> str:
 
 
 def test_killed_commands_lose_nothing_and_go_on_to_the_same_bytes() -> None:
-    said = kills("--kills", "12")
+    said = kills("--kills", "16")
 
-    assert said.endswith(": 0 things wrong\n") and said.count("; 0 wrong\n") == 6
+    assert said.endswith(": 0 things wrong\n") and said.count("; 0 wrong\n") == 8
 
 
 def test_the_harness_finds_a_missing_fsync() -> None:

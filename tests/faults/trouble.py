@@ -25,7 +25,7 @@ import forked
 import mounts
 import power
 from annotators import fill_disk
-from scenes import Background, Scene, Simulate, Stage, Sweep, Train, fresh
+from scenes import Background, Init, Scene, Simulate, Stage, Sweep, Train, fresh
 
 _PAGE = 4096
 _MEMORY = Path("/dev/shm")
@@ -55,10 +55,11 @@ def main() -> int:
 
 def _cases(stage: Stage, share: float) -> Iterator[tuple[str, Case, Scene, int]]:
     runs: list[Scene] = [Simulate(stage), Train(stage, over=True), Sweep(stage)]
-    for scene in (*runs, Background(stage)):
+    inits: list[Scene] = [Init(stage), Init(stage, there=True)]
+    for scene in (*runs, *inits, Background(stage)):
         yield "full disk", full_disk, scene, max(1, round(share * 12))
     yield "full disk under a server", full_disk_of_a_server, Background(stage), max(1, round(share * 3))
-    for scene in runs:
+    for scene in (*runs, *inits):
         yield "read-only disk", read_only_disk, scene, max(1, round(share * 4))
     for scene in (Simulate(stage), Sweep(stage)):
         yield "two writers", two_writers, scene, max(1, round(share * 3))

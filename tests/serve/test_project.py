@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from people import TAGS
 from postgres import wipe
+from sqlalchemy import Engine, event
 
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import from_text
@@ -275,3 +276,94 @@ def test_a_store_may_be_opened_by_its_url_alone(database, tmp_path):
 
     with open_store(database) as store:
         assert store.tags == TAGS
+
+
+def test_what_a_new_project_holds_is_for_its_owner_only(tmp_path):
+    (tmp_path / "there").mkdir(mode=0o755)
+    for name in ("new", "there"):
+        create_project(tmp_path / name, text(), SETTINGS)
+        with open_project(tmp_path / name) as project:
+            project.store.add_annotator("anna")
+            modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / name).iterdir()}
+        assert modes.keys() >= {"store.sqlite", "store.sqlite-wal", "project.toml"}
+        assert set(modes.values()) == {0o600}
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "there").stat().st_mode & 0o777 == 0o755  # it is not ours
+
+
+KILLED_AT = """
+import os, signal, sys
+from pathlib import Path
+from seqmix.data.text import from_text
+from seqmix.serve import project
+from seqmix.serve.store import Store
+def die(*given):
+    os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[3] == "settings":
+    project._write_settings = die
+elif sys.argv[3] == "commit":  # of PostgreSQL, when the folder is in its place
+    place = project.building
+    from contextlib import contextmanager
+    @contextmanager
+    def placed(*given):
+        with place(*given) as part:
+            yield part
+        die()
+    project.building = placed
+settings = project.Settings("notes", ("PER", "LOC"), sys.argv[2] or None)
+project.create_project(Path(sys.argv[1]), (from_text(f"s:{i}", f"Lena {i}") for i in range(20)), settings, "Mark names.")
+"""
+
+
+@pytest.mark.parametrize("at", ["settings", "commit"])
+@pytest.mark.parametrize("there", [False, True])
+def test_a_kill_at_the_end_of_init_stands_in_the_way_of_nothing(url, tmp_path, at, there):
+    remote, folder = url if isinstance(url, str) else "", tmp_path / "p"
+    if there:
+        folder.mkdir()
+        (folder / "notes.txt").write_text("mine")
+    ended = subprocess.run([sys.executable, "-c", KILLED_AT, folder, remote, at], check=False)
+    assert ended.returncode == -9
+
+    if remote or at == "settings":
+        with pytest.raises(StoreError, match="seqmix init makes one"):
+            open_project(folder)
+        create_project(folder, text(), Settings("notes", TAGS, remote or None), "Mark names.")
+    with open_project(folder) as project:
+        assert project.store.count() == 20
+    assert listed(folder) == sorted(
+        {"guidelines.md", "project.toml", *(["notes.txt"] if there else []), *(["store.sqlite"] if not remote else [])}
+    )
+    assert listed(tmp_path) == ["p"]
+
+
+def test_files_of_a_killed_init_are_told_from_the_users_own(tmp_path):
+    create_project(tmp_path / "whole", text(), SETTINGS)
+    (tmp_path / "p" / ".init.part").mkdir(parents=True)
+    (tmp_path / "p" / ".init.part" / "moving").write_text("store.sqlite\nproject.toml\n")
+    (tmp_path / "p" / ".init.part" / "project.toml").write_text("")
+    (tmp_path / "p" / "store.sqlite").write_bytes((tmp_path / "whole" / "store.sqlite").read_bytes())
+    (tmp_path / "p" / "guidelines.md").write_text("mine")
+    create_project(tmp_path / "p", text(5), SETTINGS)
+
+    with open_project(tmp_path / "p") as project:
+        assert project.store.count() == 5
+        assert project.guidelines == "mine"
+    assert not (tmp_path / "p" / ".init.part").exists()
+
+
+def test_a_commit_that_fails_leaves_no_folder(database, tmp_path):
+    wipe(database)
+
+    def fail(conn):
+        assert (tmp_path / "p" / "project.toml").exists()
+        raise StoreError("the connection is gone")
+
+    event.listen(Engine, "commit", fail)
+    try:
+        with pytest.raises(StoreError, match="connection is gone"):
+            create_project(tmp_path / "p", text(), Settings("notes", TAGS, database), "Mark names.")
+    finally:
+        event.remove(Engine, "commit", fail)
+    assert listed(tmp_path) == []
+    create_project(tmp_path / "p", text(), Settings("notes", TAGS, database))

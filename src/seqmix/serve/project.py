@@ -1,6 +1,6 @@
 """A project folder: what is to be labeled, with which tags, by which rules.
 
-project.toml    the settings below; written last, so a folder that has one is whole
+project.toml    the settings below; moves in last, so a folder that has one is whole
 guidelines.md   what the page shows beside the text
 store.sqlite    everything else, unless `store` names a PostgreSQL database
 models/NNN/     the taggers trained on the way
@@ -9,23 +9,21 @@ models/NNN/     the taggers trained on the way
 from __future__ import annotations
 
 import json
-import shutil
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import make_url
-
-from seqmix.data.files import replacing, sync
+from seqmix.data.files import replacing
 from seqmix.data.plain import open_plain, refuse_links
 from seqmix.data.sentence import Sentence
 from seqmix.data.versions import foreign
 from seqmix.errors import ConfigError, DataError, SeqMixError, StoreError, TagError
+from seqmix.serve.building import building, clear_moved, settle
 from seqmix.serve.queue import Rules
-from seqmix.serve.store import Store, create_store, open_store, sqlite_url
+from seqmix.serve.store import Store, create_store, open_store, sqlite_url, store_version
 from seqmix.serve.texts import Added
 from seqmix.serve.vetting import PARTS
 
@@ -149,16 +147,46 @@ def create_project(
             raise DataError("there is nothing to label: the text has no sentence without labels that is not empty")
         made.append(Created(text, seed, audit, counts.sentences, counts.seed))
 
-    with _building(folder, guidelines) as part:
-        create_store(settings.store or sqlite_url(part / STORE), settings.tags, fill).close()
-    _write_settings(folder, settings, 0o600 if settings.store is not None and make_url(settings.store).password else None)
+    _refuse_taken(folder, settings.store, guidelines)
+    if settings.store is None:
+        with building(folder, SETTINGS) as part:
+            (part / STORE).touch(0o600)  # the journals beside it get the same permissions
+            create_store(sqlite_url(part / STORE), settings.tags, fill).close()
+            settle(part / STORE)
+            _write_part(part, settings, guidelines)
+    else:
+        _create_remote(folder, settings, settings.store, guidelines, fill)
     return made[0]
+
+
+def _create_remote(folder: Path, settings: Settings, url: str, guidelines: str | None, fill: Callable[[Store], None]) -> None:
+    """subtle: the folder is in its place before the database commits, since of a folder without database we know what it is."""
+    new, placed = not folder.exists(), False
+
+    def fill_and_place(store: Store) -> None:
+        nonlocal placed
+        with building(folder, SETTINGS) as part:
+            _write_part(part, settings, guidelines)
+            fill(store)
+        placed = True
+
+    try:
+        create_store(url, settings.tags, fill_and_place).close()
+    except BaseException:
+        with suppress(StoreError):  # nobody knows what became of the commit: the folder opens, or is made anew by the same command
+            if placed and store_version(url) is None:
+                for name in (SETTINGS, *((GUIDELINES,) if guidelines is not None else ())):
+                    (folder / name).unlink(missing_ok=True)
+                if new:
+                    folder.rmdir()
+        raise
 
 
 def open_project(folder: Path) -> Project:
     """A project with its store; tags added to project.toml since are taken over."""
     folder = folder.absolute()
     settings = read_settings(folder)
+    clear_moved(folder)
     file = folder / STORE
     if settings.store is None and not file.exists():
         raise StoreError(f"{folder} has no {STORE}: the project is not whole; restore it from a backup, or make a new one")
@@ -196,13 +224,12 @@ def change_settings(folder: Path, **changes: Any) -> Settings:
     return settings
 
 
-def _write_settings(folder: Path, settings: Settings, mode: int | None) -> None:
+def _write_settings(folder: Path, settings: Settings, mode: int) -> None:
     """subtle: the mode is set before the text is there, so that a password is readable by others at no moment."""
     with replacing(folder / SETTINGS) as beside:
-        beside.touch(0o666 if mode is None else mode)
+        beside.touch(mode)
         beside.write_text(settings.toml(), encoding="utf-8", newline="\n")
-        if mode is not None:
-            beside.chmod(mode)
+        beside.chmod(mode)
 
 
 def check_tags(tags: Sequence[str]) -> None:
@@ -236,33 +263,19 @@ def _settings(given: dict[str, Any]) -> Settings:
     return Settings(**given)
 
 
-@contextmanager
-def _building(folder: Path, guidelines: str | None) -> Iterator[Path]:
-    """A place inside the folder to build in; its files move up when the block ends well, and nothing is left when it does not."""
+def _refuse_taken(folder: Path, store: str | None, guidelines: str | None) -> None:
+    """Refuse a folder with files that would be written over; what a killed `init` has left is cleared away."""
     if (folder / SETTINGS).exists():
-        raise StoreError(f"{folder} is a project already; seqmix annotate opens it, or choose another folder")
+        if store is None or read_settings(folder).store != store or store_version(store) is not None:
+            raise StoreError(f"{folder} is a project already; seqmix annotate opens it, or choose another folder")
+        return  # killed before its database had anything
+    clear_moved(folder, STORE, GUIDELINES)
     for name in (STORE, MODELS, *((GUIDELINES,) if guidelines is not None else ())):
         if (folder / name).exists() and not (name == GUIDELINES and (folder / name).read_text(errors="replace") == guidelines):
             raise StoreError(f"{folder} holds a {name} that is no project's; move it or choose another folder")
-    new = [path for path in (folder, *folder.parents) if not path.exists()]
-    part = folder / ".init.part"
-    try:
-        try:
-            shutil.rmtree(part, ignore_errors=True)
-            part.mkdir(parents=True)
-        except OSError as error:
-            raise DataError(f"cannot write here: {error.strerror}", folder) from error
-        yield part
-        if guidelines is not None:
-            (part / GUIDELINES).write_text(guidelines, encoding="utf-8", newline="\n")
-        for file in sorted(part.iterdir()):
-            sync(file)
-            file.replace(folder / file.name)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        for path in new:
-            with suppress(OSError):  # something else stands in it by now
-                path.rmdir()
-        raise
-    shutil.rmtree(part, ignore_errors=True)
-    sync(folder)
+
+
+def _write_part(part: Path, settings: Settings, guidelines: str | None) -> None:
+    if guidelines is not None:
+        (part / GUIDELINES).write_text(guidelines, encoding="utf-8", newline="\n")
+    _write_settings(part, settings, 0o600)
