@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ from safetensors.torch import load_file
 from transformers import GPT2Config, GPT2LMHeadModel
 
 import tiny
+from seqmix.data.sentence import Sentence
 from seqmix.errors import ModelError, SeqMixError
 from seqmix.starter import load_encoder, load_language_model
+from seqmix.starter.guarded import GROWTH, PROBE, refuse_grown
 from seqmix.tagger import Tagger
 
 
@@ -221,6 +224,95 @@ def test_code_for_the_tokenizer_or_an_adapter_is_not_run_either(
     except SeqMixError as error:
         assert "\n" not in str(error)
     assert not mark.exists()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tagger(tmp_path_factory.mktemp("trained") / "model")
+
+
+@pytest.fixture
+def folder(trained: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained, tmp_path / "model"))
+
+
+@pytest.mark.parametrize("name", ["{outside}", "../outside", "./config.json", ".", "..", "", "fifo", "no-such-file", "a/../config.json"])
+def test_checksums_name_files_of_the_folder_and_nothing_else_is_opened(name: str, folder: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    os.mkfifo(outside)  # who opens it waits for ever, as with /dev/zero
+    if name == "fifo":
+        change(folder / "tagger.json", checksums={"link": 0})
+        (folder / "link").symlink_to("/dev/zero")
+    else:
+        change(folder / "tagger.json", checksums={name.format(outside=outside): 0})
+
+    with pytest.raises(ModelError, match=r"there is no such file in it|is none") as refused:
+        Tagger.load(folder, "cpu")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("checksums", [[], "x", 3, None])
+def test_checksums_that_are_no_object_are_refused_in_one_line(checksums: Any, folder: Path) -> None:
+    change(folder / "tagger.json", checksums=checksums)
+
+    with pytest.raises(ModelError, match="checksums are no object"):
+        Tagger.load(folder, "cpu")
+
+
+def test_a_tagger_that_is_a_link_to_a_device_is_refused(folder: Path) -> None:
+    (folder / "tagger.json").unlink()
+    (folder / "tagger.json").symlink_to("/dev/zero")
+
+    with pytest.raises(ModelError, match=r"expected files in it, and 'tagger.json' is none"):
+        Tagger.load(folder, "cpu")
+
+
+def test_a_tokenizer_that_panics_is_one_line(folder: Path) -> None:
+    split = {"type": "Split", "pattern": {"Regex": "(a|a|aa)+$"}, "behavior": "Isolated", "invert": False}
+    change(folder / "tokenizer.json", pre_tokenizer=split, normalizer=None)
+    unchecked(folder)
+    poisoned = Tagger.load(folder, "cpu")
+
+    with pytest.raises(ModelError, match="tokenizer cannot cut this text") as refused:
+        list(poisoned.predict([Sentence("1", ("a" * 60 + "b",))]))
+    assert "\n" not in str(refused.value)
+
+
+TENFOLD = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 10}
+BOMBS: dict[str, dict[str, Any]] = {
+    "ten times ten": {"normalizer": {"type": "Sequence", "normalizers": [TENFOLD] * 10}},
+    "inside each other": {"normalizer": {"type": "Sequence", "normalizers": [TENFOLD, {"type": "Sequence", "normalizers": [TENFOLD] * 9}]}},
+    "where nothing stands": {
+        "normalizer": {"type": "Sequence", "normalizers": [{"type": "Replace", "pattern": {"Regex": "(?=a)"}, "content": "a"}] * 30}
+    },
+    "bytes of bytes": {
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [{"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": False}] * 30,
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_tokenizer_that_multiplies_a_text_is_refused_before_it_is_asked(kind: str, bomb: str, tmp_path: Path) -> None:
+    make, load = KINDS[kind]
+    poisoned = make(tmp_path / "model")
+    change(poisoned / "tokenizer.json", **BOMBS[bomb])
+    unchecked(poisoned)
+
+    with pytest.raises(ModelError, match="times as long; at most 200 times is taken") as refused:
+        load(str(poisoned))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_tokenizer_that_makes_too_much_of_a_few_letters_is_refused(tmp_path: Path) -> None:
+    """One whose steps do not say what they make of a letter, as a compiled table of characters."""
+    refuse_grown("a" * GROWTH * len(PROBE))
+
+    with pytest.raises(ModelError, match="tokenizer makes 19001 characters of 95"):
+        refuse_grown("a" * (GROWTH * len(PROBE) + 1))
 
 
 def test_a_gguf_file_that_is_a_pickle_is_refused(tmp_path: Path, mark: Path) -> None:

@@ -20,6 +20,7 @@ from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerFast
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.starter import STARTER, load_language_model
+from seqmix.starter.guarded import tokenizing
 
 Base = Literal["e", "2"]
 _BUDGET = {"cpu": 1024, "cuda": 16384}  # pieces a batch
@@ -179,7 +180,9 @@ class Perplexity:
         """BOS and pieces, cut to what the model can read."""
         room = int(getattr(model.config, "max_position_embeddings", 0) or getattr(model.config, "n_positions", 1024))
         start = " ".join(token[:_LETTERS] for token in tokens[: 4 * room])  # what is cut off anyway is not tokenized first
-        ids = tokenizer(start, add_special_tokens=False, verbose=False).input_ids or [tokenizer.unk_token_id or 0]  # cut below: no warning
+        with tokenizing():
+            ids = tokenizer(start, add_special_tokens=False, verbose=False).input_ids  # cut below: no warning
+        ids = ids or [tokenizer.unk_token_id or 0]
         bos = next((i for i in (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.cls_token_id) if i is not None), 0)
         return [int(bos), *ids[: room - 1]]
 

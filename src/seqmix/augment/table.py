@@ -19,6 +19,7 @@ from transformers import PreTrainedTokenizerFast
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.starter import STARTER, load_encoder
+from seqmix.starter.guarded import tokenizing
 from seqmix.starter.loader import plain_backend
 
 Distance = Literal["l2", "cosine", "csls"]
@@ -205,7 +206,8 @@ def vocabulary_table(words: Sequence[str], vectors: Vectors, tokenizer: PreTrain
 
     def split(word: str) -> Sequence[int]:
         if word not in pieces:
-            pieces[word] = tuple(backend.encode([word[:_LETTERS]], is_pretokenized=True, add_special_tokens=False).ids) or (unknown,)
+            with tokenizing():
+                pieces[word] = tuple(backend.encode([word[:_LETTERS]], is_pretokenized=True, add_special_tokens=False).ids) or (unknown,)
         return pieces[word]
 
     return Table(shown, np.ascontiguousarray(vectors, dtype=np.float32), starts & ordinary, goes_on & ordinary, split, distance)

@@ -32,6 +32,7 @@ from transformers.utils.logging import disable_progress_bar, enable_progress_bar
 
 from seqmix.data.versions import foreign
 from seqmix.errors import MissingExtraError, ModelError
+from seqmix.starter.guarded import PROBE, refuse_grown, refuse_growth, tokenizing
 
 STARTER = "starter"
 ADAPTED, ADAPTED_VERSION = "adapt.json", 1  # what `seqmix adapt` leaves in a folder it wrote
@@ -70,6 +71,7 @@ def load_language_model(name: str = STARTER) -> tuple[PreTrainedModel, PreTraine
     gguf = sorted(Path(name).glob("*.gguf")) if Path(name).is_dir() else []
     extra: dict[str, Any] = {"gguf_file": gguf[0].name} if gguf else {}
     with _telling(name):
+        refuse_growth(Path(name))
         model = AutoModelForCausalLM.from_pretrained(name, **_SAFE, **extra)
         return model.eval(), AutoTokenizer.from_pretrained(name, trust_remote_code=False, **extra)
 
@@ -96,6 +98,9 @@ def plain_backend(tokenizer: PreTrainedTokenizerFast) -> Any:
     backend = deepcopy(tokenizer.backend_tokenizer)
     backend.no_padding()
     backend.no_truncation()
+    if backend.normalizer is not None:
+        with tokenizing():
+            refuse_grown(backend.normalizer.normalize_str(PROBE))
     return backend
 
 
@@ -132,6 +137,7 @@ def _fill(model: PreTrainedModel, weights: dict[str, torch.Tensor]) -> None:
 
 def _tokenizer(name: str) -> PreTrainedTokenizerFast:
     """subtle: byte-level tokenizers see a word as it stands in running text only with the space in front."""
+    refuse_growth(Path(name))
     tokenizer = AutoTokenizer.from_pretrained(name, add_prefix_space=True, trust_remote_code=False)
     if not tokenizer.is_fast:
         raise ModelError(f"the model {name!r} has no fast tokenizer (tokenizer.json), which is needed to align pieces with words")
@@ -149,7 +155,8 @@ def _telling(name: str) -> Iterator[None]:
     if bars:
         disable_progress_bar()
     try:
-        yield
+        with tokenizing():
+            yield
     except ModelError:
         raise
     except ImportError as error:

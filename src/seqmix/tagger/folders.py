@@ -36,8 +36,15 @@ def checksums(folder: Path) -> dict[str, int]:
 
 
 def check(folder: Path, expected: Mapping[str, int]) -> None:
-    """Refuse files that are not what was written; folders of earlier versions have no checksums."""
+    """Refuse files that are not what was written; folders of earlier versions have no checksums.
+
+    subtle: a stranger chose the names, so none may lead out of the folder, nor to anything but a file.
+    """
+    if not isinstance(expected, Mapping):
+        raise ValueError("its checksums are no object of file names and numbers")
     for name, number in expected.items():
+        if name != Path(name).name or not (folder / name).is_file():
+            raise ValueError(f"its checksums name {name[:80]!r}, and there is no such file in it")
         if _checksum(folder / name) != number:
             raise ValueError(f"{name} is not what was written, its checksum differs; restore it from a copy, or train again")
 
@@ -45,6 +52,9 @@ def check(folder: Path, expected: Mapping[str, int]) -> None:
 def describe(folder: Path) -> dict[str, Any]:
     """What a saved tagger says about itself."""
     try:
+        for file in folder.iterdir():
+            if not (file.is_file() or file.is_dir()):
+                raise ModelError(f"{folder} is not a tagger: expected files in it, and {file.name[:80]!r} is none")
         described: dict[str, Any] = dict(json.loads((folder / "tagger.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise ModelError(f"{folder} is not a tagger: it has no readable tagger.json") from error

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerFast
 
+from seqmix.starter.guarded import tokenizing
 from seqmix.starter.loader import plain_backend
 
 Ints = NDArray[np.int64]
@@ -73,7 +74,8 @@ class WordPieces:
             self._known = {}
             new = list(dict.fromkeys(tokens))
         if new:
-            found = self._backend.encode_batch([[token[:_LETTERS]] for token in new], is_pretokenized=True, add_special_tokens=False)
+            with tokenizing():
+                found = self._backend.encode_batch([[token[:_LETTERS]] for token in new], is_pretokenized=True, add_special_tokens=False)
             self._known.update(zip(new, (tuple(e.ids) or (self.unknown,) for e in found), strict=True))
         return [self._known[token] for token in tokens]
 
@@ -122,8 +124,9 @@ class WordPieces:
 
 def special_pieces(tokenizer: PreTrainedTokenizerFast) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """What the tokenizer puts around a sentence: ([CLS],) and ([SEP],) for BERT."""
-    bare = tokenizer("a", add_special_tokens=False).input_ids
-    full = tokenizer("a").input_ids
+    with tokenizing():
+        bare = tokenizer("a", add_special_tokens=False).input_ids
+        full = tokenizer("a").input_ids
     start = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
     return tuple(full[:start]), tuple(full[start + len(bare) :])
 

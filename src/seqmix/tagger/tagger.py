@@ -22,6 +22,7 @@ from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError, DataError, ModelError, TagError
 from seqmix.protocols import Measure
 from seqmix.starter import STARTER
+from seqmix.starter.guarded import refuse_growth, tokenizing
 from seqmix.starter.loader import NO_CODE, base_encoder
 from seqmix.tagger import decoding
 from seqmix.tagger.crf import Chain
@@ -226,8 +227,9 @@ class Tagger:
             check(folder, described.get("checksums", {}))
             tagger = cls(described["encoder"], described["head"], Settings(**described["settings"]), device)
             tagger.tag_set = TagSet(tuple(described["tags"]))
-            with seeded(0):  # weights are drawn, then overwritten
+            with seeded(0), tokenizing():  # weights are drawn, then overwritten
                 counts(folder / "config.json")
+                refuse_growth(folder)
                 config = AutoConfig.from_pretrained(folder, **NO_CODE)
                 fits(folder / "model.safetensors", config, len(tagger.tag_set))
                 model = AutoModel.from_config(config, trust_remote_code=False)
