@@ -7,8 +7,10 @@ it is written with, and END is the last character itself. Tags are BIO over even
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from xml.parsers import expat
 
@@ -21,6 +23,7 @@ from seqmix.errors import DataError, TagError
 _APF, _SGM = ".apf.xml", ".sgm"
 _TAG = re.compile(r"<(/?)([A-Za-z][^\s<>]*+)[^<>]*+>")  # possessive: a tag without an end must not be tried again from its middle
 _ENTITIES = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
+_ENTITY = re.compile("|".join(_ENTITIES))
 _BREAK = re.compile(r"""[.!?]["'\u2019\u201d)\]]*(\s+)(?=["'\u2018\u201c(\[]*(\w))|(\n[ \t]*\n\s*)""")
 _SHORT = re.compile(r"(?:\b\w|\b(?:Mr|Mrs|Ms|Dr|St|Gen|Sen|Rep|Gov|Lt|Col|Sgt|Capt|Prof))\.$")
 
@@ -41,9 +44,10 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
     """The sentences of each document as `document:number`; a document without .apf.xml is unlabeled."""
     for name, source, labels in _documents(path):
         text, start, end = _plain(source)
-        spans = None if labels is None else list(_spans(labels, text, start, end, options))
+        spans = None if labels is None else sorted(_spans(labels, text, start, end, options), key=lambda placed: placed[1].start)
+        starts = [span.start for _, span in spans or ()]
         for number, (a, b) in enumerate(_cut(text, start, end, spans or []), 1):
-            here = None if spans is None else [(line, span) for line, span in spans if a <= span.start < b]
+            here = None if spans is None else spans[bisect_left(starts, a) : bisect_left(starts, b)]
             yield _sentence(f"{name}:{number}", text[a:b], here, a, labels or source, options)
 
 
@@ -176,11 +180,14 @@ def _lies_inside(span: CharSpan, start: int, end: int, options: Options) -> bool
 def _cut(text: str, start: int, end: int, spans: list[tuple[int, CharSpan]]) -> Iterator[tuple[int, int]]:
     """Sentences: up to end punctuation before white space and a capital, or to an empty line; never inside a trigger."""
     at = start
+    starts = [span.start for _, span in spans]
+    ends = list(accumulate((span.end for _, span in spans), max))  # the furthest end of the triggers up to each
     for found in _BREAK.finditer(text, start, end):
         if found[1] is not None and (not found[2].isupper() or _SHORT.search(text[max(at, found.start() - 8) : found.start() + 1])):
             continue
         here = found.start(1) if found[1] is not None else found.start()
-        if any(span.start < here < span.end for _, span in spans):
+        before = bisect_left(starts, here)  # triggers that begin before the break
+        if before and here < ends[before - 1]:
             continue
         yield from _stripped(text, at, here)
         at = here
@@ -196,16 +203,20 @@ def _stripped(text: str, a: int, b: int) -> Iterator[tuple[int, int]]:
 
 def _sentence(id: str, raw: str, spans: list[tuple[int, CharSpan]] | None, start: int, path: Path, options: Options) -> Sentence:
     """The sentence with entities spelled out, its spans moved to match."""
+    entities = list(_ENTITY.finditer(raw))
+    behind = [entity.end() + start for entity in entities]
+    shorter = [0, *accumulate(len(entity[0]) - 1 for entity in entities)]
 
     def moved(place: int) -> int:
-        return len(_unescaped(raw[: place - start]))
+        place = min(place, start + len(raw))
+        return place - start - shorter[bisect_right(behind, place)]
 
     placed = None if spans is None else [(line, CharSpan(moved(s.start), moved(s.end), s.type)) for line, s in spans]
     return from_placed(id, _unescaped(raw), placed, options, path)
 
 
 def _unescaped(text: str) -> str:
-    return re.sub("&(?:amp|lt|gt|quot|apos);", lambda entity: _ENTITIES[entity[0]], text)
+    return _ENTITY.sub(lambda entity: _ENTITIES[entity[0]], text)
 
 
 FORMAT = Format(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,9 @@ from seqmix.data.sentence import Offsets, Sentence
 from seqmix.data.tagset import OUTSIDE
 from seqmix.data.text import CharSpan, align_one, tags_from_text, tokenize, without_overlaps
 from seqmix.errors import DataError, TagError
+
+_TWO_UNITS = re.compile("[\U00010000-\U0010ffff]")
+_LONGEST = 12  # characters of a text that one character of what a file shows of it may stand for: &quot; is one, line ends are spaces
 
 
 def from_spans(id: str, text: str, found: Iterable[CharSpan] | None, options: Options, offsets: Offsets | None = None) -> Sentence:
@@ -99,21 +105,36 @@ def confirmed(span: CharSpan, shown: Any, text: str, options: Options, read: Cal
 
     Offsets that count UTF-16 units, as browsers do, are mended and counted; other disagreement follows `Options.misaligned`.
     """
-    if not isinstance(shown, str) or span.start < 0 or _same(read(text[span.start : span.end]), shown):
+    if not isinstance(shown, str) or span.start < 0:
         return span
-    units = text.encode("utf-16-le")
-    try:
-        first, covered = (units[2 * a : 2 * b].decode("utf-16-le") for a, b in ((0, span.start), (span.start, span.end)))
-    except UnicodeDecodeError:  # cuts a pair in two: these are not UTF-16 offsets either
-        first, covered = "", ""
-    if covered and _same(covered, shown):
+    length = min(span.end, len(text)) - span.start
+    comparable = length <= _LONGEST * (len(shown) + 1)  # subtle: else a short line that claims a whole text copies it
+    if comparable and _same(read(text[span.start : span.end]), shown):
+        return span
+    start, end = (_from_units(text, place) for place in (span.start, span.end))
+    if comparable and start is not None and end is not None and start < end and _same(text[start:end], shown):
         options.counts["UTF-16 offsets"] += 1
-        return CharSpan(len(first), len(first) + len(covered), span.type)
+        return CharSpan(start, end, span.type)
     if options.misaligned == "error":
         place = f"{span.start}-{span.end}"
         raise TagError(f"expected {shown!r} at {place}; --misaligned expand or drop takes it", text=text[span.start : span.end])
     options.counts["misaligned"] += 1
     return span if options.misaligned == "expand" else None
+
+
+def _from_units(text: str, place: int) -> int | None:
+    """The character at a place that counts UTF-16 units, the end of the text where it lies behind; None inside a pair of units."""
+    pairs = _pairs(text)
+    before = bisect_left(pairs, place)  # characters of two units that begin before it
+    if before and pairs[before - 1] == place - 1:
+        return None
+    return min(place - before, len(text))
+
+
+@lru_cache(maxsize=2)  # all spans of a text come one after another
+def _pairs(text: str) -> list[int]:
+    """Where the characters of two UTF-16 units begin, counted in units."""
+    return [match.start() + number for number, match in enumerate(_TWO_UNITS.finditer(text))]
 
 
 def _same(a: str, b: str) -> bool:
