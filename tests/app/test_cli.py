@@ -63,7 +63,7 @@ def test_train_writes_a_tagger_and_scores_it_on_held_out_data(seqmix_command, tm
     assert ended.code == 0
     assert {"config.json", "model.safetensors", "tagger.json", "tokenizer.json"} <= {path.name for path in out.iterdir()}
     assert listed(tmp_path / "new")[0] == "tagger"  # nothing hidden beside it
-    assert ended.out.startswith("processed ")
+    assert ended.out.startswith("scores on the dev data, gazette:dev\nprocessed ")
     assert "FB1" in ended.out
 
 
@@ -72,6 +72,7 @@ def test_progress_is_plain_lines_when_standard_error_is_no_terminal(seqmix_comma
 
     lines = ended.err.splitlines()
     assert not re.search(r"[\r\x1b]", ended.err)
+    assert lines.pop(0) == "types of span: LOC, MISC, ORG, PER"
     assert lines[0] == f"training {encoder} with a linear head on 100 sentences, 3 steps on cpu"
     assert re.fullmatch(r"training: 3 of 3 steps, loss \d\.\d{3}", lines[1])
     assert re.fullmatch(rf"written to {re.escape(str(tmp_path))}/tagger after \d+ s", lines[2])

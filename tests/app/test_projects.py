@@ -251,7 +251,7 @@ def test_partial_labels_stay_partial_or_are_dropped_where_the_format_cannot_say_
     assert "sentence 'notes:1' is labeled in part" in ended.err
     assert "--partial drop" in ended.err
     ended = seqmix_command("export", folder, "--format", "doccano", "--out", tmp_path / "out.jsonl", "--partial", "drop")
-    assert ended.err == f"1 sentences written to {tmp_path}/out.jsonl; 1 labeled in part left out\n"
+    assert ended.err == f"1 sentence written to {tmp_path}/out.jsonl; 1 labeled in part left out\n"
 
 
 def test_export_refuses_in_one_line(seqmix_command, folder, tmp_path):

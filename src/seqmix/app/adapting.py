@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from seqmix.app.console import emit, progress, say
+from seqmix.app.console import count, emit, progress, say
 from seqmix.app.inputs import Comment, FormatName, TokenColumn, format_options, read_data
 from seqmix.errors import DataError
 
@@ -38,7 +38,7 @@ def adapt(
     sentences = [sentence.tokens for name in text for sentence in read_data(name, format, options) if len(sentence)]
     if not sentences:
         raise DataError("there is no sentence here; give text with at least one word in it", " ".join(text))
-    say(f"adapting {encoder} to {len(sentences)} sentences, " + (f"{steps} steps" if steps else f"{epochs} epoch{'s' * (epochs > 1)}"))
+    say(f"adapting {encoder} to {count(len(sentences), 'sentence')}, " + (count(steps, "step") if steps else count(epochs, "epoch")))
     start = time.monotonic()
     with progress("adapting") as update:
         done = adapt_encoder(encoder, sentences, settings, out, device=device, progress=update)

@@ -45,7 +45,7 @@ def augment(
     distance: Annotated[str, typer.Option(help="l2, cosine or csls.")] = "l2",
     seen: Annotated[bool, typer.Option(help="Only words that occur in the data are generated.")] = False,
     alphabetic: Annotated[bool, typer.Option(help="Only words made of letters are generated.")] = False,
-    min_count: Annotated[int, typer.Option(help="Only words that occur at least this often in the data are generated.")] = 0,
+    min_count: Annotated[int, typer.Option(min=0, help="Only words that occur at least this often in the data are generated.")] = 0,
     windows: Annotated[str, typer.Option(help="fixed (s tokens) or spans (entity spans).")] = "fixed",
     partners: Annotated[str, typer.Option(help="random or similar (nearest in embedding space).")] = "random",
     oov: Annotated[str, typer.Option(help="Words that are no entry: mean of their pieces, or mixed pieces by pieces.")] = "mean",

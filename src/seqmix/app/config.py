@@ -6,12 +6,12 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from seqmix.app.refusals import refusal
 from seqmix.errors import ConfigError
 
 PRESETS = Path(__file__).parent / "presets"
@@ -20,8 +20,8 @@ Policy = Literal[
     "random", "lc", "lc_prime", "nte", "qbc", "mnlp", "margin", "bald", "tag_count", "fluctuation", "kmeans", "coreset", "badge"
 ]
 Count = Annotated[int, Field(ge=1, le=2**31)]
-Rate = Annotated[float, Field(ge=0)]
-Positive = Annotated[float, Field(gt=0)]
+Rate = Annotated[float, Field(ge=0, le=100)]
+Positive = Annotated[float, Field(gt=0, le=1e6)]
 _PAIR = re.compile(r"\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}")
 
 
@@ -46,7 +46,7 @@ class Training(_Section):
     batch_size: Count = 32
     max_pieces: int = Field(default=128, ge=8, le=2**31)
     smoothing: float = Field(default=0.0, ge=0, lt=1)  # of the labels
-    mixup: float | None = Field(default=None, gt=0)
+    mixup: float | None = Field(default=None, gt=0, le=1e6)
 
 
 class Adapt(_Section):
@@ -192,10 +192,7 @@ def load_config(preset: str | None, file: Path | None = None, changes: list[str]
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = shown_key(first["loc"]) or "config"
-        what = "there is no such key" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
-        raise ConfigError(f"{place}: {what}") from error
+        raise ConfigError(refusal(error, Config)) from error
 
 
 def text_for(folder: Path, config: Config) -> str:
@@ -203,12 +200,6 @@ def text_for(folder: Path, config: Config) -> str:
     path = folder / "config.toml"
     same = path.is_file() and load_config(None, path) == config
     return path.read_text(encoding="utf-8") if same else config.toml()
-
-
-def shown_key(parts: Iterable[int | str]) -> str:
-    """A key as people write it; one that would break the line, or the terminal, is escaped."""
-    key = ".".join(str(part) for part in parts)
-    return key[:80] if key.isprintable() else repr(key[:80])
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -10,17 +11,28 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+_OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")  # controls, order of letters, halves
 err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 def say(text: str) -> None:
     """A line about what happens, on standard error; results go to standard output."""
-    err.print(text, markup=False)
+    err.print(safe(text), markup=False)
 
 
 def emit(text: str) -> None:
     """A line of the result, on standard output."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(safe(text) + "\n")
+
+
+def safe(text: str) -> str:
+    """The text without what a terminal would obey: tags and names come from files of strangers. What was JSON is the same JSON."""
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def count(n: int, noun: str) -> str:
+    """`1 sentence`, `2 sentences`."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 @contextmanager

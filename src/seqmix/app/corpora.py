@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from seqmix import __version__
-from seqmix.app.console import emit, say
+from seqmix.app.console import count, emit, say
 from seqmix.app.inputs import Comment, Data, FormatName, Key, Misaligned, Quiet, TagColumn, TokenColumn, format_options, read_data
 from seqmix.data import formats
 from seqmix.data.scheme import SCHEMES, detect, prefixed, spans
@@ -45,7 +45,7 @@ def convert(
             yield sentence
 
     formats.write(counted(), out, to, options)
-    say(f"{total} sentences written to {out}" + "".join(f"; {n} {what}" for what, n in sorted(options.counts.items())))
+    say(f"{count(total, 'sentence')} written to {out}" + "".join(f"; {n} {what}" for what, n in sorted(options.counts.items())))
 
 
 def info(

@@ -48,11 +48,19 @@ def labeled_data(name: str, format: str | None, options: formats.Options) -> lis
     sentences = unique_ids(read_data(name, format, options))
     labeled = [sentence for sentence in sentences if sentence.labeled and len(sentence)]
     if not labeled:
-        raise DataError("no sentence here has labels", name)
+        raise DataError(f"no sentence here has labels; {_read_as(name, format)}", name)
     for what, n in sorted(options.counts.items()):
         say(f"{name}: {n} {what}")
     options.counts.clear()
     return labeled
+
+
+def _read_as(name: str, format: str | None) -> str:
+    """How the data was read, and how to say otherwise."""
+    known = format or (formats.guess(Path(name)).name if Path(name).exists() else "conll")
+    what = "raw text, a sentence a line" if known == "text" else known
+    others = ", ".join(other for other in formats.FORMATS if other not in ("text", known))
+    return f"it was read as {what}, and --format says otherwise: {others}"
 
 
 def drawn(sentences: list[Sentence], limit: int | None, rng: np.random.Generator) -> list[Sentence]:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from seqmix.app.config import Config
+from seqmix.app.refusals import refusal
 from seqmix.errors import ConfigError
 from seqmix.serve.project import Settings
 
@@ -31,10 +32,7 @@ def project_config(folder: Path, settings: Settings) -> Config:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"cannot read {path}: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "config"
-        what = "there is no such key" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
-        raise ConfigError(f"{folder}: {place}: {what}; see project.toml and {FILE}") from error
+        raise ConfigError(f"{folder}: {refusal(error, Config)}; see project.toml and {FILE}") from error
     if config.augment.table != "encoder":
         raise ConfigError(f"{path}: augment.table: a project's table is the encoder's, made before there are labels; remove the key")
     return config

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from seqmix.app.config import Policy
-from seqmix.app.console import emit, progress, say
+from seqmix.app.console import count, emit, progress, say
 from seqmix.app.inputs import Comment, FormatName, Misaligned, Quiet, TagColumn, TokenColumn, format_options, labeled_data
 from seqmix.app.raw import read_text
 from seqmix.data import formats
@@ -124,7 +124,7 @@ def export(
         *([f"{left_out} labeled in part left out"] if left_out else []),
         *(f"{n} {what}" for what, n in sorted(options.counts.items())),
     ]
-    say("; ".join([f"{written} sentences written to {out}", *notes]))
+    say("; ".join([f"{count(written, 'sentence')} written to {out}", *notes]))
 
 
 @project.command()

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from seqmix.app.console import say
 from seqmix.app.inputs import read_data
 from seqmix.data import formats
 from seqmix.data.files import lines
@@ -36,7 +37,17 @@ def read_text(name: str, format: str | None, options: formats.Options, column: s
         return _paragraphs(path)
     if path.is_dir() and format is None and next(path.rglob("*.txt"), None) is not None and not _recognized(path):
         format = "brat"  # which is what a folder of text is, before anybody has labeled it
+        _say_left_out(path)
     return formats.read(path, format, options)
+
+
+def _say_left_out(folder: Path) -> None:
+    """Name what a folder of text holds besides."""
+    files = (file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    others = sorted(file.name for file in files if file.suffix not in (".txt", ".ann"))
+    if others:
+        shown = ", ".join(others[:10]) + (f" and {len(others) - 10} more" if len(others) > 10 else "")
+        say(f"{folder}: left out, since only .txt is read: {shown}")
 
 
 def _recognized(folder: Path) -> bool:

@@ -16,7 +16,8 @@ from seqmix.app.console import emit, err, say
 from seqmix.app.digests import data_digests, model_digests
 from seqmix.app.splits import read_splits
 from seqmix.app.tracking import tracker
-from seqmix.errors import ConfigError, RunError
+from seqmix.data.samples import is_sample
+from seqmix.errors import ConfigError, DataError, RunError
 
 
 def simulate(
@@ -36,6 +37,8 @@ def simulate(
         return
     if out is None:
         raise ConfigError("say where the run should go: --out DIRECTORY")
+    if not is_sample(data) and not Path(data).exists():
+        raise DataError("there is no such folder; --data is a folder with files named train, dev and test, or the sample gazette", data)
     from seqmix.app.plan import build_plan  # here, since it loads torch
     from seqmix.loop.run import run
     from seqmix.loop.starting import start_files
@@ -76,6 +79,9 @@ def report(
     from seqmix.report.page import write_report
     from seqmix.report.terminal import terminal_curve
 
+    for run in runs:
+        if not (run / "rounds.jsonl").is_file():
+            raise RunError(f"{run}: is not a run directory: it has no rounds.jsonl" if run.exists() else f"{run}: there is no such run")
     write_report(runs, out)
     emit(terminal_curve(runs))
     emit(f"report: {out}")

@@ -27,7 +27,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from seqmix.app.config import Config, load_config, shown_key
+from seqmix.app.config import Config, load_config
+from seqmix.app.refusals import shown_key
 from seqmix.errors import ConfigError
 
 _ABOUT_THE_ARM = ("preset", "data", "grid")

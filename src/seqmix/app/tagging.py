@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import tee
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from seqmix.app.console import emit, progress, quiet, say
+from seqmix.app.console import count, emit, progress, quiet, say
 from seqmix.app.inputs import (
     Comment,
     Data,
@@ -31,8 +32,10 @@ from seqmix.app.inputs import (
 from seqmix.data import formats
 from seqmix.data.files import replacing
 from seqmix.data.formats.jsonl_tokens import to_record
+from seqmix.data.scheme import prefixed
 from seqmix.data.scoring import Score, score
 from seqmix.data.sentence import Sentence
+from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import ConfigError, DataError
 
 
@@ -76,7 +79,9 @@ def train(
         sentences = drawn(sentences, limit, rng)
         total = settings.total_steps(len(sentences))
         where = tagger.device if processes.count == 1 else f"{tagger.device.type}, in {processes.count} processes"
-        say(f"training {encoder} with a {head} head on {len(sentences)} sentences, {total} steps on {where}")
+        counts = f"{count(len(sentences), 'sentence')}, {count(total, 'step')}"
+        _say_tags(sentences, data)
+        say(f"training {encoder} with a {head} head on {counts} on {where}")
         start = time.monotonic()
         with progress("training") as update:
             tagger.fit(sentences, rng, progress=update, processes=processes)
@@ -85,7 +90,7 @@ def train(
     tagger.save(out)
     say(f"written to {out} after {time.monotonic() - start:.0f} s")
     if held_out:
-        emit(_score(tagger, held_out, dev or "").report())
+        emit(f"scores on the dev data, {dev}\n{_score(tagger, held_out, dev or '').report()}")
 
 
 def predict(
@@ -147,6 +152,25 @@ def evaluate(
             raise DataError("the predictions do not hold the same sentences as the gold data", model)
         result = score(_hard(gold, data), _hard(found, str(model)), split=data)
     emit(json.dumps(result.as_dict(), ensure_ascii=False) if json_out else result.report())
+
+
+def _say_tags(sentences: Sequence[Sentence], name: str) -> None:
+    """What is about to be learned; a warning where it looks as if another column held the tags."""
+    counts = Counter(str(tag) for sentence in sentences for tag in sentence.hardened().tags if tag is not None)
+    types = sorted({tag[2:] for tag in counts if prefixed(tag)})
+    words = {token for sentence in sentences for token in sentence.tokens}
+    doubt = ""
+    if len(counts) == 1:
+        doubt = f"every token has the tag {next(iter(counts))!r}"
+    elif OUTSIDE not in counts and types:
+        doubt = "no token has the tag O, which is for those outside every span"
+    elif OUTSIDE not in counts and (len(counts) > 1000 or len(counts.keys() & words) * 2 > len(counts)):
+        doubt = f"the {len(counts)} tags look like words"
+    if doubt:
+        say(f"warning: {name}: {doubt}; if another column holds the tags, say so with --tag-column, counted from 0")
+    shown = types or list(counts)
+    kind = "types of span" if types else "tags"
+    say(f"{kind}: {', '.join(shown[:40])}" + (f" and {len(shown) - 40} more" if len(shown) > 40 else ""))
 
 
 def _check_place(out: Path) -> None:

@@ -51,8 +51,8 @@ class SeqMix:
     trace: bool = False  # keep what was turned down, too
 
     def __post_init__(self) -> None:
-        if not self.alpha > 0:
-            raise ConfigError(f"alpha is {self.alpha:g}; λ ~ Beta(alpha, alpha) needs it above 0")
+        if not 0 < self.alpha <= 1e6:
+            raise ConfigError(f"alpha is {self.alpha:g}; λ ~ Beta(alpha, alpha) needs it above 0 and at most 1000000")
         if self.weight is not None and not 0 <= self.weight <= 1:
             raise ConfigError(f"the mixing weight λ is {self.weight:g}; it lies between 0 and 1")
         if self.max_uses is not None and self.max_uses < 1:

@@ -44,7 +44,9 @@ def device_of(name: str | None) -> torch.device:
     try:
         device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
     except RuntimeError as error:
-        raise ConfigError(f"there is no device {name!r}; give cpu or cuda") from error
+        raise ConfigError(f"there is no device {name!r} here; give cpu or cuda") from error
+    if device.type not in ("cpu", "cuda"):
+        raise ConfigError(f"there is no device {name!r} here; give cpu or cuda")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ConfigError(f"the device {name!r} is not there, torch sees {torch.cuda.device_count()} GPUs; give cpu")
     return device

@@ -44,6 +44,7 @@ FORMATS: Mapping[str, Format] = {module.FORMAT.name: module.FORMAT for module in
 
 _BIO = {"E-": "I-", "L-": "I-", "S-": "B-", "U-": "B-"}
 _HEAD = 1 << 16  # bytes
+_ENDED = re.compile(r"\w[.!?]$")  # the last word of a sentence
 _PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"(\xb5/\xfd")  # zip, gzip, bzip2, xz, 7z, zstd
 
 __all__ = ["FORMATS", "Format", "Options", "guess", "read", "write"]
@@ -62,11 +63,12 @@ def read(path: Path | str, format: str | None = None, options: Options | None = 
 def write(sentences: Iterable[Sentence], path: Path | str, format: str | None = None, options: Options | None = None) -> None:
     """Write sentences, whole or not at all. What the format cannot hold is an error, or hardened when asked."""
     path, options = Path(path), options or Options()
-    chosen = _named(format) if format else _by_suffix(path)
+    writable = {name: known for name, known in FORMATS.items() if known.write is not None}
+    chosen = _named(format, FORMATS if format in FORMATS else writable) if format else _by_suffix(path)
     if chosen is None:
-        raise DataError(f"which format should it have? Give one of {', '.join(FORMATS)}", path)
+        raise DataError(f"which format should it have? Give one of {', '.join(writable)}", path)
     if chosen.write is None:
-        raise DataError(f"the format {chosen.name} can be read only", path)
+        raise DataError(f"the format {chosen.name} can be read only; there are {', '.join(writable)}", path)
     chosen.write((_outer(sentence, chosen, options) for sentence in sentences if _has_tokens(sentence, options)), path, options)
 
 
@@ -104,10 +106,10 @@ def _check_place(path: Path) -> None:
         raise DataError("this is an archive, and archives are not opened; unpack it and name what was in it", path)
 
 
-def _named(name: str) -> Format:
-    if name not in FORMATS:
-        raise DataError(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
-    return FORMATS[name]
+def _named(name: str, known: Mapping[str, Format] = FORMATS) -> Format:
+    if name not in known:
+        raise DataError(f"there is no format {name!r}; there are {', '.join(known)}")
+    return known[name]
 
 
 def _by_suffix(path: Path) -> Format | None:
@@ -220,5 +222,12 @@ def _by_columns(head: str) -> str:
     if rows and all(len(row) == 10 and row[0][:1].isdigit() for row in rows):
         return "conllu"
     widths = {len(row) for row in split}
-    tagged = "\t" in head or any(row[-1] == OUTSIDE or prefixed(row[-1]) for row in split) or len(split) > 20
+    tagged = "\t" in head or any(row[-1] == OUTSIDE or prefixed(row[-1]) for row in split) or _like_tags(split, "\n\n" in head)
     return "conll" if not split or (len(widths) == 1 and tagged) else "text"
+
+
+def _like_tags(rows: list[list[str]], cut: bool) -> bool:
+    """Whether many rows end in what could be tags of words (NNP): few, in capitals. Single words are tokens if sentences are apart."""
+    last = [row[-1] for row in rows]
+    few = len(set(last)) * 2 <= len(last) and all(tag.isascii() and tag == tag.upper() and not _ENDED.search(tag) for tag in last)
+    return len(rows) > 20 and (few if len(rows[0]) > 1 else cut)
