@@ -68,12 +68,16 @@ def statement(root: Path, mutant: Mutant) -> range:
 
 
 def _program(code: str) -> str | None:
-    """What a text means, without annotations and without the signs that part a signature; None where it is no Python."""
+    """What a text means, without annotations and the signs that part a signature; None where Python refuses it or warns of it."""
     try:
         tree = ast.parse(code)
     except SyntaxError:
         return None
     for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and any(isinstance(sign, ast.Is | ast.IsNot) for sign in node.ops):
+            literals = [part.value for part in (node.left, *node.comparators) if isinstance(part, ast.Constant)]
+            if any(value is not None and not isinstance(value, bool) for value in literals):
+                return None
         if isinstance(node, ast.arguments):
             node.args, node.posonlyargs, node.kwonlyargs = node.posonlyargs + node.args + node.kwonlyargs, [], []
         for field in ("annotation", "returns"):
