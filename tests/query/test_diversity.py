@@ -63,6 +63,10 @@ def test_k_means_of_a_large_pool_clusters_a_sample_and_chooses_real_sentences() 
     assert len(KMeans(sample=3)(view, 50, rng())) == 50
 
 
+def test_a_pool_of_up_to_twenty_thousand_is_looked_at_whole() -> None:
+    assert KMeans().sample == CoreSet().sample == Badge().sample == 20_000 and KMeans().steps == 20
+
+
 def test_copies_are_chosen_no_more_than_once_each() -> None:
     view = make_view(20)
     view.vectors = dict.fromkeys(view.ids, np.ones(6, np.float32))

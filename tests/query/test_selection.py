@@ -111,8 +111,18 @@ def test_a_part_shows_the_same_sentences_everywhere() -> None:
     assert part.labeled_embeddings() is view.labeled and part.history() is view.past and part.tag_set is view.tag_set
 
 
+def test_settings_at_the_ends_of_their_range_are_taken() -> None:
+    view = make_view(5)
+
+    assert len(Budget(Uncertainty(), 1)(view, 5, rng())) <= 1
+    assert WithoutEntity(Uncertainty(), 0)(view, 3, rng()) == Uncertainty()(view, 3, rng())
+    assert len(WithoutEntity(Uncertainty(), 1)(view, 3, rng())) == 3
+
+
 def test_settings_out_of_range_are_refused() -> None:
     with pytest.raises(ConfigError, match="tokens is 0"):
         Budget(Uncertainty(), 0)
     with pytest.raises(ConfigError, match=r"share is 1\.5"):
         WithoutEntity(Uncertainty(), 1.5)
+    with pytest.raises(ConfigError, match=r"share is -0\.1"):
+        WithoutEntity(Uncertainty(), -0.1)

@@ -136,6 +136,14 @@ def test_two_queries_of_one_generator_break_ties_differently() -> None:
     assert list(top(pairs, 50, generator)) != list(top(pairs, 50, generator))
 
 
+def test_lots_lie_between_0_and_1_and_are_spread_evenly() -> None:
+    lot = lots(rng())
+    drawn = [lot(f"s{i}") for i in range(2000)]
+
+    assert all(0 <= number < 1 for number in drawn) and len(set(drawn)) == 2000
+    assert [sum(k <= 4 * number < k + 1 for number in drawn) for k in range(4)] == pytest.approx([500] * 4, abs=80)
+
+
 def test_a_score_that_is_no_number_is_an_error_that_names_the_sentence() -> None:
     with pytest.raises(ModelError, match="'bad' is not a number"):
         top([("good", 1.0), ("bad", float("nan"))], 1, rng())
