@@ -23,37 +23,47 @@ class Mutant:
     code: str
 
 
-def mutants(root: Path, module: str) -> dict[tuple[int, int], list[Mutant]]:
-    """By place, every mutant of a module that is another program: annotations and signs in signatures are none of it."""
-    places: dict[tuple[int, int], list[Mutant]] = {}
-    code = (root / module).read_text(encoding="utf-8")
-    tree, plain, lines = get_ast(code), _program(code), code.splitlines()
-    for operator in (get_operator(name) for name in operator_names() if not get_operator(name).arguments()):
-        positions = [start for node in ast_nodes(tree) for start, _ in operator().mutation_positions(node)]
-        for occurrence, start in enumerate(positions):
-            mutated = mutate_code(code, operator(), occurrence)
-            if mutated is None or _program(mutated) in (None, plain):
-                continue
-            whole = mutated.splitlines()
-            at = next(place for place, line in enumerate(lines) if whole[place : place + 1] != [line])
-            after = "" if "RemoveDecorator" in operator.__name__ else whole[at].strip()
-            before = lines[start[0] - 1] if not after else lines[at]
-            places.setdefault(start, []).append(Mutant(module, start[0], before.strip(), after, mutated))
-    return places
-
-
 def draw(root: Path, module: str, sample: int, seed: int) -> list[Mutant]:
     """One mutant each of so many places of a module; the same for the same text and seed."""
     chance = random.Random(f"{seed} {module}")
-    places = mutants(root, module)
-    drawn = [chance.choice(places[start]) for start in sorted(places)]
-    return sorted(chance.sample(drawn, min(sample, len(drawn))), key=lambda mutant: mutant.line)
+    code = (root / module).read_text(encoding="utf-8")
+    plain, places = _program(code), _places(code)
+    drawn: list[Mutant] = []
+    for start in chance.sample(sorted(places), len(places)):
+        if len(drawn) < sample:
+            ways = chance.sample(places[start], len(places[start]))
+            drawn += next(([mutant] for way in ways if (mutant := _mutant(module, code, plain, start, *way)) is not None), [])
+    return sorted(drawn, key=lambda mutant: mutant.line)
 
 
 def named(root: Path, module: str, wanted: set[tuple[str, str]]) -> list[Mutant]:
     """The mutants that change the one line into the other, as far as the module still has them."""
-    every = [mutant for some in mutants(root, module).values() for mutant in some] if wanted else []
+    code = (root / module).read_text(encoding="utf-8")
+    lines, plain = code.splitlines(), _program(code)
+    places = {start: ways for start, ways in _places(code).items() if lines[start[0] - 1].strip() in {before for before, _ in wanted}}
+    every = [mutant for start, ways in places.items() for way in ways if (mutant := _mutant(module, code, plain, start, *way)) is not None]
     return list({(mutant.before, mutant.after): mutant for mutant in every if (mutant.before, mutant.after) in wanted}.values())
+
+
+def _places(code: str) -> dict[tuple[int, int], list[tuple[str, int]]]:
+    """By line and column, what can be done there: the operator and which of its occurrences it is."""
+    places: dict[tuple[int, int], list[tuple[str, int]]] = {}
+    nodes = list(ast_nodes(get_ast(code)))
+    for name in operator_names():
+        operator = get_operator(name)
+        if not operator.arguments():
+            for occurrence, start in enumerate(start for node in nodes for start, _ in operator().mutation_positions(node)):
+                places.setdefault(start, []).append((name, occurrence))
+    return places
+
+
+def _mutant(module: str, code: str, plain: str | None, start: tuple[int, int], name: str, occurrence: int) -> Mutant | None:
+    """The mutant, if it is another program: annotations and the signs in signatures are none of it."""
+    mutated = mutate_code(code, get_operator(name)(), occurrence)
+    if mutated is None or _program(mutated) in (None, plain):
+        return None
+    before, after = code.splitlines()[start[0] - 1], "" if "Decorator" in name else mutated.splitlines()[start[0] - 1]
+    return Mutant(module, start[0], before.strip(), after.strip(), mutated)
 
 
 def statement(root: Path, mutant: Mutant) -> range:
