@@ -121,6 +121,8 @@ class Discriminator(Protocol):
 
     base: Any
 
-    def scores(self, sentences: Sequence[Sentence], parents: Sequence[str] | None = None, above: float = ...) -> NDArray[np.float64]:
-        """One number a sentence; `inf` for one that is proven to lie above `above`."""
+    def scores(
+        self, sentences: Sequence[Sentence], parents: Sequence[str] | None = None, above: float | NDArray[np.float64] = ...
+    ) -> NDArray[np.float64]:
+        """One number a sentence; `inf` for one that is proven to lie above `above`: one number for all, or one for each."""
         ...

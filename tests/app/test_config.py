@@ -38,6 +38,26 @@ def test_the_presets_hold_the_papers_settings() -> None:
     )
 
 
+def test_the_papers_presets_go_on_with_the_last_tagger_and_keep_its_score_range() -> None:
+    warm = {name: load_config(name).loop.warm for name in NAMES}
+
+    assert warm == {"ace05": True, "conll03": True, "webpage": True, "best": False, "demo": False, "genia": False}
+    assert Config().augment.score_range == "0x,400x" and load_config("conll03").augment.score_range == "0,500"
+
+
+def test_the_base_is_the_variants_unless_it_is_given(tmp_path: Path) -> None:
+    assert [load_config("conll03", None, [f"augment.variant={name}"]).augment.base for name in ("sub", "label", "whole")] == ["e", "e", "2"]
+    assert load_config("conll03", None, ["augment.variant=whole", "augment.base=e"]).augment.base == "e"
+    assert load_config("conll03", None, ["augment.base='2'"]).augment.base == "2"
+
+
+def test_a_hash_outlives_a_new_default() -> None:
+    old, new = (load_config("demo", None, [f"augment.score_range={text}"]) for text in ("0,500", "0x,400x"))
+
+    assert new.digest == load_config("demo").digest != old.digest
+    assert load_config(None, None, ["augment.score_range=0,500"]).digest == "7674a781fc38", "as every config without changes had it"
+
+
 def test_changes_stand_on_files_stand_on_presets(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[augment]\nrate = 0.3\nalpha = 4\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from seqmix.app.config import load_config
 from seqmix.app.plan import build_plan
 from seqmix.app.simulating import training_runs
 from seqmix.app.splits import read_splits
-from seqmix.augment.discriminator import ScoreRange
+from seqmix.augment.discriminator import DEFAULT_RANGE, ScoreRange
+from seqmix.data.augmented import Augmented, new_tokens
 from seqmix.errors import ConfigError
 from seqmix.loop.run import run
 from seqmix.starter import load_encoder
@@ -109,13 +111,21 @@ def test_fresh_mixes_and_label_smoothing_reach_the_training(tmp_path, masked):
 
 
 @pytest.mark.parametrize(
-    ("text", "means"), [("~500", ScoreRange(0, 500, soft=True)), ("5%,95%", ScoreRange(0.05, 0.95, True)), ("off", None)]
+    ("text", "means"),
+    [
+        ("0,500", ScoreRange(0, 500)),
+        ("0x,400x", DEFAULT_RANGE),
+        ("~400x", ScoreRange(0, 400, soft=True, relative=True)),
+        ("~500", ScoreRange(0, 500, soft=True)),
+        ("5%,95%", ScoreRange(0.05, 0.95, True)),
+        ("off", None),
+    ],
 )
 def test_score_ranges_are_read(text, means):
     assert parse_score_range(text) == means
 
 
-@pytest.mark.parametrize("text", ["~", "~50%", "~-1", "~0", "500", "5%,95", "0,many"])
+@pytest.mark.parametrize("text", ["~", "~50%", "~-1", "~0", "500", "5%,95", "0,many", "400x", "0,400x", "5%,9x", "0x,x", "~x"])
 def test_other_score_ranges_are_refused(text):
     with pytest.raises(ConfigError, match=r"score.range"):
         parse_score_range(text)
@@ -159,6 +169,22 @@ def test_every_table_knows_the_words_of_later_rounds(table, tmp_path, masked):
     rounds = run(plan(changes), tmp_path / "run")
 
     assert [entry["generated"] > 0 for entry in rounds] == [True, True]
+
+
+@pytest.mark.parametrize("narrow", ["augment.seen=true", "augment.alphabetic=true", "augment.min_count=3"])
+def test_a_loop_generates_only_the_words_it_may(narrow, tmp_path, masked):
+    changes = [f"tagger.encoder={masked}", "augment.variant=sub", "augment.score_range=off"]
+    run(plan(changes), tmp_path / "all")
+    run(plan([*changes, narrow]), tmp_path / "few")
+
+    counts = Counter(token for sentence in read_splits("gazette", load_config("demo"))["train"] for token in sentence.tokens)
+    allowed = {"seen": lambda word: counts[word] > 0, "alphabetic": str.isalpha, "min_count": lambda word: counts[word] >= 3}
+    fits = allowed[narrow.split(".")[1].split("=")[0]]
+    words = {
+        name: new_tokens(Augmented.from_record(json.loads(line)) for line in (tmp_path / name / "generated.jsonl").read_text().splitlines())
+        for name in ("all", "few")
+    }
+    assert words["few"] and all(map(fits, words["few"])) and not all(map(fits, words["all"]))
 
 
 def test_a_proxy_chooses_and_the_larger_encoder_learns(tmp_path, masked):

@@ -44,6 +44,16 @@ def test_every_experiment_resolves_without_its_data(path: Path, capsys: pytest.C
     assert len(experiment.seeds) >= (10 if path.stem.endswith("-main") else 2 if path.stem == "smoke" else 5)
 
 
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_every_experiment_still_has_the_configs_its_results_were_made_with(path: Path) -> None:
+    table = path.parents[1] / "results" / f"{path.stem}.csv"
+    lines = table.read_text(encoding="utf-8").splitlines() if table.exists() else []
+    measured = {(row["arm"], row["config"]) for row in csv.DictReader(lines)}
+    now = {(arm.name, arm.digest) for arm in read_sweep(path).arms}
+
+    assert measured <= now, "what a preset or a default changed has to be set in the file as it was"
+
+
 def test_the_experiments_are_those_of_the_results_page() -> None:
     main = ["conll03-main", "genia-main", "webpage-main"]
     settings = ["alpha", "epochs", "larger-encoder", "larger-lm", "proxy", "rate", "score-range", "smoke", "table", "window"]

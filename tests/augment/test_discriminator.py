@@ -64,6 +64,19 @@ def test_what_is_proven_out_of_range_is_dropped_and_nothing_else(lm: str) -> Non
     assert early.computed < full.computed
 
 
+def test_each_sentence_may_have_a_limit_of_its_own(lm: str) -> None:
+    many = [Sentence(str(i), s.tokens * 2) for i, s in enumerate(toy_sentences(30, longest=5))]
+    full, early = Perplexity(lm), Perplexity(lm)
+    true = full.scores(many)
+    limits = true * np.where(np.arange(30) % 3 == 0, 1.001, 0.01)
+
+    found = early.scores(many, above=limits)
+
+    assert np.array_equal(np.isinf(found), true > limits)
+    np.testing.assert_allclose(found[true <= limits], true[true <= limits], rtol=1e-4)
+    assert early.computed < full.computed
+
+
 def test_a_sentence_of_one_piece_has_a_score_and_none_has_infinity(lm: str) -> None:
     found = Perplexity(lm).scores([Sentence("a", ("the",)), Sentence("b", ())])
 
@@ -139,6 +152,11 @@ def test_an_empty_range_is_refused(bad: tuple) -> None:
 def test_a_soft_range_is_one_finite_score(bad: dict) -> None:
     with pytest.raises(ConfigError, match="soft score range"):
         ScoreRange(**bad, soft=True)
+
+
+def test_a_relative_range_is_not_in_quantiles() -> None:
+    with pytest.raises(ConfigError, match="not both"):
+        ScoreRange(0.1, 0.9, quantiles=True, relative=True)
 
 
 def test_an_unknown_base_is_refused() -> None:

@@ -17,6 +17,7 @@ from seqmix.augment.mixing import mix, rewritten
 from seqmix.augment.pairing import Stretch
 from seqmix.augment.seqmix import SeqMix
 from seqmix.data.augmented import Augmented
+from seqmix.data.samples import sample
 from seqmix.data.scheme import is_legal
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
@@ -132,6 +133,30 @@ def test_quantiles_of_the_real_sentences_may_be_the_range(lm: str) -> None:
 
     low, high = np.quantile(real, [0.1, 0.9])
     assert made and all(low <= one.lineage.score <= high * (1 + 1e-9) for one in made)
+
+
+@pytest.mark.parametrize("base", ["e", "2"])
+@pytest.mark.parametrize("variant", ["sub", "whole"])
+def test_a_relative_range_is_the_factor_of_each_new_word_whatever_the_base(lm: str, variant: str, base: str) -> None:
+    sentences, limits, judge = toy_sentences(30), ScoreRange(0, 3, relative=True), Perplexity(lm, base)
+    mixer = SeqMix(variant, 2, 0.5, score_range=limits, table=toy_table(), discriminator=judge, trace=True)
+    made = mixer.augment(sentences, 25, np.random.default_rng(0))
+
+    loss = {s.id: math.log(score) for s, score in zip(sentences, Perplexity(lm).scores(sentences), strict=True)}
+    factors = {True: [], False: []}
+    for one in (*made, *made.rejected):
+        start, end = one.lineage.windows[one.lineage.into]
+        rise = math.log(Perplexity(lm).scores([one.sentence])[0]) - loss[one.lineage.parents[one.lineage.into]]
+        factors[one.kept].append(math.exp(rise * len(one.sentence) / (end - start)))
+    assert len(made) == 25 and max(factors[True]) <= 3 * 1.001 and min(factors[False]) >= 3 / 1.001
+
+
+def test_the_default_range_is_relative_and_whole_sentences_have_the_papers_base() -> None:
+    sentences = [s for s in sample("gazette:train") if len(s) > 4][:40]
+    sub, whole = (SeqMix(variant, 3, 0.6).augment(sentences, 2, np.random.default_rng(0)) for variant in ("sub", "whole"))
+
+    assert SeqMix().score_range == ScoreRange(0, 400, relative=True)
+    assert {one.lineage.base for one in sub} == {"e"} and {one.lineage.base for one in whole} == {"2"}
 
 
 def test_a_soft_range_keeps_low_scores_more_often() -> None:

@@ -36,9 +36,15 @@ def augment(
     window: Annotated[int, typer.Option(help="Tokens in a window (s).")] = 5,
     density: Annotated[float, typer.Option(help="Share of valid tags a window needs (η0).")] = 0.6,
     score_range: Annotated[
-        str, typer.Option(help="Perplexity that is accepted: 0,500; quantiles of the real ones: 5%,95%; by chance: '~500'; off.")
-    ] = "0,500",
-    base: Annotated[str, typer.Option(help="Of the perplexity: e, or 2 as the paper writes it.")] = "e",
+        str,
+        typer.Option(
+            help="What is accepted: 0x,400x, how many times less probable a new word may make its parent; 0,500, perplexity itself; "
+            "5%,95%, quantiles of the real ones; '~500', by chance; off."
+        ),
+    ] = "0x,400x",
+    base: Annotated[
+        str | None, typer.Option(help="Of the perplexity: e, or 2 as the paper writes it; 2 for whole unless given, else e.")
+    ] = None,
     lm: Annotated[str, typer.Option(help="The language model: starter, a Hugging Face name or a folder.")] = "starter",
     encoder: Annotated[str, typer.Option(help="Whose embeddings make the table.")] = "starter",
     table: Annotated[str, typer.Option(help="Source of the table: encoder, trained or contextual.")] = "encoder",
@@ -70,6 +76,7 @@ def augment(
 ) -> None:
     """Make new labeled sentences from labeled ones; needs no tagger and no active learning."""
     from seqmix.app.build import augmenter_again, build_augmenter, build_table, parse_score_range  # here, since it loads torch
+    from seqmix.augment.seqmix import characters
 
     if not 0 < rate <= 100:
         raise ConfigError(f"--rate is {rate:g}; it must lie above 0 and be at most 100")
@@ -88,6 +95,7 @@ def augment(
     mixes = variant in VARIANTS or variant == BEST
     words = build_table(table, encoder, distance, sentences, rng).narrowed(sentences, seen, alphabetic, min_count) if mixes else None
     n = round(rate * len(sentences))
+    settings["alphabet"] = characters(sentences)  # of all, where parts are augmented by themselves
     if part_size is None:
         made = build_augmenter(variant, words, lm, base, **settings).augment(sentences, n, rng)
     else:

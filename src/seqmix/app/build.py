@@ -12,7 +12,7 @@ import numpy as np
 from seqmix.augment.discriminator import Perplexity, ScoreRange
 from seqmix.augment.pairing import VARIANTS
 from seqmix.augment.replacement import METHODS, Replacement
-from seqmix.augment.seqmix import SeqMix
+from seqmix.augment.seqmix import SeqMix, base_of
 from seqmix.augment.table import Table, contextual_table, encoder_table, vocabulary_table
 from seqmix.augment.together import BEST, Together
 from seqmix.data.sentence import Sentence
@@ -57,9 +57,9 @@ def build_policy(name: str, spread: bool = False, without_entity: float = 0.0, t
 
 
 def build_augmenter(
-    variant: str, table: Table | None = None, lm: str = "starter", base: Any = "e", judge: Perplexity | None = None, **settings: Any
+    variant: str, table: Table | None = None, lm: str = "starter", base: Any = None, judge: Perplexity | None = None, **settings: Any
 ) -> Augmenter:
-    """SeqMix in one of its variants, or a baseline, by name."""
+    """SeqMix in one of its variants, or a baseline, by name; no base means the variant's."""
     if variant in METHODS:
         return Replacement(variant)
     if variant == BEST:
@@ -67,7 +67,7 @@ def build_augmenter(
         return Together((Replacement("mention"), spans))
     if variant not in VARIANTS:
         raise ConfigError(f"there is no variant {variant!r}; there are {', '.join(AUGMENTERS)}")
-    judge = judge or (Perplexity(lm, base) if settings.get("score_range") is not None else None)
+    judge = judge or (Perplexity(lm, base or base_of(variant)) if settings.get("score_range") is not None else None)
     return SeqMix(variant, table=table, discriminator=judge, **settings)
 
 
@@ -115,14 +115,14 @@ def _starter_table(distance: Any) -> Table:
 
 
 def parse_score_range(text: str) -> ScoreRange | None:
-    """`0,500` as scores, `5%,95%` as quantiles of the real sentences' scores, `~500` by chance instead of a cut, `off`."""
+    """`0x,400x` as factors a new word, `0,500` as scores, `5%,95%` as quantiles of the real sentences' scores, `~500` by chance, `off`."""
     if text == "off":
         return None
     soft = text.startswith("~")
-    low, _, high = text.partition(",") if not soft else ("0", "", text[1:])
-    quantiles = low.endswith("%") and high.endswith("%")
+    low, _, high = text.partition(",") if not soft else ("0" + text[-1:] * text.endswith("x"), "", text[1:])
+    unit = next((unit for unit in ("%", "x") if low.endswith(unit) and high.endswith(unit)), "")
     try:
-        first, second = (float(part.rstrip("%" * quantiles)) / (100 if quantiles else 1) for part in (low, high))
+        first, second = (float(part.removesuffix(unit)) / (100 if unit == "%" else 1) for part in (low, high))
     except ValueError:
-        raise ConfigError(f"--score-range is {text!r}; it looks like 0,500 or 5%,95% or ~500 or off") from None
-    return ScoreRange(first, second, quantiles, soft)
+        raise ConfigError(f"--score-range is {text!r}; it looks like 0x,400x or 0,500 or 5%,95% or ~500 or off") from None
+    return ScoreRange(first, second, unit == "%", soft, unit == "x")

@@ -15,7 +15,7 @@ from seqmix.app.refusals import refusal
 from seqmix.errors import ConfigError
 
 PRESETS = Path(__file__).parent / "presets"
-_DEFAULTS = 1  # to be raised when a default changes: the same choices then mean something else
+_FIRST = {"augment": {"score_range": "0,500"}}  # defaults that have changed, as they were: they stay out of the hash, the new ones do not
 Policy = Literal[
     "random", "lc", "lc_prime", "nte", "qbc", "mnlp", "margin", "bald", "tag_count", "fluctuation", "kmeans", "coreset", "badge"
 ]
@@ -88,17 +88,26 @@ class Augment(_Section):
     alpha: Positive | Annotated[list[Positive], Field(min_length=1)] = 8.0
     window: Count = 5
     density: float = Field(default=0.6, ge=0, le=1)
-    score_range: str = "0,500"
-    base: Literal["e", "2"] = "e"
+    score_range: str = "0x,400x"
+    base: Literal["e", "2"] = "e"  # of the perplexity; where it is not given, 2 for `whole`
     lm: str = "starter"
     table: Literal["encoder", "trained", "contextual"] = "encoder"
     distance: Literal["l2", "cosine", "csls"] = "l2"
     windows: Literal["fixed", "spans"] = "fixed"
     partners: Literal["random", "similar"] = "random"
     oov: Literal["mean", "pieces"] = "mean"
+    seen: bool = False  # only words of the labeled and unlabeled text are generated
+    alphabetic: bool = False  # only words made of letters are generated
+    min_count: int = Field(default=0, ge=0)  # only words that occur at least this often in that text are generated
     keep_case: bool = False
     max_uses: int | None = Field(default=None, ge=1)
     guard: int = Field(default=0, ge=0)  # folds of the "does it help?" guard; 0 is off
+
+    @model_validator(mode="before")
+    @classmethod
+    def _base_of_variant(cls, given: Any) -> Any:
+        unsaid = isinstance(given, dict) and given.get("base") is None and given.get("variant") == "whole"
+        return {**given, "base": "2"} if unsaid else given
 
 
 class Loop(_Section):
@@ -170,9 +179,18 @@ class Config(_Section):
 
     @property
     def digest(self) -> str:
-        """A short hash of all that is not the default, so that a new key leaves the hashes of old results as they are."""
-        chosen = json.dumps([_DEFAULTS, self.model_dump(exclude_defaults=True)], sort_keys=True)
-        return hashlib.sha256(chosen.encode()).hexdigest()[:12]
+        """A short hash of all that is not the first default, so that new keys and defaults leave the hashes of old results as they are."""
+        chosen = self.model_dump(exclude_defaults=True)
+        everything = self.model_dump()
+        for section, keys in _FIRST.items():
+            for key, first in keys.items():
+                own = chosen.setdefault(section, {})
+                own.pop(key, None)
+                if everything[section][key] != first:
+                    own[key] = everything[section][key]
+            if not chosen[section]:
+                del chosen[section]
+        return hashlib.sha256(json.dumps([1, chosen], sort_keys=True).encode()).hexdigest()[:12]
 
 
 def load_config(preset: str | None, file: Path | None = None, changes: list[str] | None = None, seed: int | None = None) -> Config:

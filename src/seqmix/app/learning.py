@@ -35,4 +35,6 @@ def project_config(folder: Path, settings: Settings) -> Config:
         raise ConfigError(f"{folder}: {refusal(error, Config)}; see project.toml and {FILE}") from error
     if config.augment.table != "encoder":
         raise ConfigError(f"{path}: augment.table: a project's table is the encoder's, made before there are labels; remove the key")
+    if config.augment.seen or config.augment.min_count:
+        raise ConfigError(f"{path}: augment.seen and augment.min_count look at a text, and a project's table is made before; remove them")
     return config

@@ -16,6 +16,7 @@ from seqmix.app.build import build_augmenter, build_policy, build_table, parse_s
 from seqmix.app.config import Config
 from seqmix.app.digests import folder_digest
 from seqmix.augment.discriminator import Perplexity
+from seqmix.augment.seqmix import characters
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError
@@ -161,12 +162,15 @@ def _augmenters(
         limits = parse_score_range(wanted.score_range)
         if "table" not in made:
             rng = np.random.default_rng([config.seed, 98])
-            made["table"] = build_table(wanted.table, encoder(), wanted.distance, seed_set, rng, unlabeled=unlabeled)
+            text = {sentence.tokens: sentence for sentence in (*seed_set, *unlabeled)}.values()
+            table = build_table(wanted.table, encoder(), wanted.distance, seed_set, rng, unlabeled=unlabeled)
+            made["table"] = table.narrowed(text, wanted.seen, wanted.alphabetic, wanted.min_count)
+            made["alphabet"] = characters(text)
             made["judge"] = Perplexity(wanted.lm, wanted.base) if limits is not None else None
         return build_augmenter(
             wanted.variant, made["table"], judge=made["judge"], window=wanted.window, density=wanted.density, alpha=at(wanted.alpha, round),
             score_range=limits, windows=wanted.windows, partners=wanted.partners, oov=wanted.oov, keep_case=wanted.keep_case,
-            max_uses=wanted.max_uses,
+            max_uses=wanted.max_uses, alphabet=made["alphabet"],
         )  # fmt: skip
 
     return augmenter

@@ -7,7 +7,7 @@ scored itself, so a sentence of one piece has a score. b is e (what everyone cal
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
@@ -32,6 +32,7 @@ _LETTERS = 1000  # of one word that the tokenizer is shown
 class ScoreRange:
     """[low, high], as scores or (`quantiles`) as quantiles of the scores of the real labeled sentences.
 
+    `relative` is about how many times less probable each new word alone makes its parent, whatever the parent's length.
     `soft` cuts nowhere: a score of `high` is kept half the time, lower ones more often, higher ones less.
     """
 
@@ -39,12 +40,15 @@ class ScoreRange:
     high: float = 500.0
     quantiles: bool = False
     soft: bool = False
+    relative: bool = False
 
     def __post_init__(self) -> None:
         top = 1.0 if self.quantiles else math.inf
         if not 0 <= self.low < self.high <= top:
             kind = "quantiles between 0 and 1" if self.quantiles else "scores from 0 up"
             raise ConfigError(f"the score range {self.low:g},{self.high:g} is empty or out of bounds; give two {kind}, the lower first")
+        if self.quantiles and self.relative:
+            raise ConfigError("a score range is in quantiles or relative to the parent, not both")
         if self.soft and (self.quantiles or self.low or math.isinf(self.high)):
             raise ConfigError("a soft score range is one finite score, such as ~500, at which half are kept")
 
@@ -65,6 +69,9 @@ class ScoreRange:
         return luck * (self.high + score) < self.high if self.soft else self.low <= score <= self.high
 
 
+DEFAULT_RANGE = ScoreRange(0, 400, relative=True)
+
+
 @dataclass
 class Perplexity:
     """Scores sentences under a language model: `starter`, a Hugging Face name, or a folder (GGUF too)."""
@@ -80,21 +87,25 @@ class Perplexity:
         if self.base not in ("e", "2"):
             raise ConfigError(f"the base of the perplexity is {self.base!r}; it is 'e' or '2'")
 
-    def scores(self, sentences: Sequence[Sentence], parents: Sequence[str] | None = None, above: float = math.inf) -> NDArray[np.float64]:
-        """The perplexity of each sentence; `inf` for one that is proven to lie above `above`.
+    def scores(
+        self, sentences: Sequence[Sentence], parents: Sequence[str] | None = None, above: float | NDArray[np.float64] = math.inf
+    ) -> NDArray[np.float64]:
+        """The perplexity of each sentence; `inf` for one that is proven to lie above `above`, or above its own number there.
 
         `parents` names the parent each sentence was made from: what those with the same parent share at their start is read once.
         """
-        limit = math.log(above) / (1.0 if self.base == "e" else math.log(2)) if above < math.inf else math.inf
+        highest = np.log(np.broadcast_to(np.asarray(above, dtype=float), (len(sentences),))) / (1.0 if self.base == "e" else math.log(2))
         todo: dict[tuple[str, ...], str] = {}
+        limits: dict[tuple[str, ...], float] = {}
         for i, sentence in enumerate(sentences):
             if sentence.tokens not in self._known and sentence.tokens:
                 todo.setdefault(sentence.tokens, parents[i] if parents is not None else str(i))
+                limits[sentence.tokens] = max(limits.get(sentence.tokens, -math.inf), float(highest[i]))
         families: dict[str, list[tuple[str, ...]]] = {}
         for tokens, parent in todo.items():
             families.setdefault(parent, []).append(tokens)
         proven: set[tuple[str, ...]] = set()
-        for tokens, loss in self._losses(list(families.values()), limit):
+        for tokens, loss in self._losses(list(families.values()), limits):
             if math.isinf(loss):
                 proven.add(tokens)
             else:
@@ -107,8 +118,10 @@ class Perplexity:
         loss = self._known[tokens]
         return math.exp(min(loss, 700)) if self.base == "e" else 2.0 ** min(loss, 1000)
 
-    def _losses(self, families: Sequence[Sequence[tuple[str, ...]]], limit: float) -> list[tuple[tuple[str, ...], float]]:
-        """The mean loss of each text; `inf` once it is certain to exceed the limit."""
+    def _losses(
+        self, families: Sequence[Sequence[tuple[str, ...]]], limits: Mapping[tuple[str, ...], float]
+    ) -> list[tuple[tuple[str, ...], float]]:
+        """The mean loss of each text; `inf` once it is certain to exceed its limit."""
         if not families:
             return []
         model, tokenizer = self._ready()
@@ -121,8 +134,11 @@ class Perplexity:
         for f in [*order, -1]:
             width = max(len(ids) for ids in encoded[f]) * len(encoded[f]) if f >= 0 else 0
             if batch and (f < 0 or size + width > _BUDGET.get(model.device.type, 1024)):
-                losses = self._family_losses(model, [encoded[b] for b in batch], [shared[b] for b in batch], limit)
-                found += zip((tokens for b in batch for tokens in families[b]), losses, strict=True)
+                texts = [tokens for b in batch for tokens in families[b]]
+                highest = [limits[tokens] for tokens in texts]
+                found += zip(
+                    texts, self._family_losses(model, [encoded[b] for b in batch], [shared[b] for b in batch], highest), strict=True
+                )
                 batch, size = [], 0
             if f >= 0:
                 batch.append(f)
@@ -131,7 +147,7 @@ class Perplexity:
 
     @torch.inference_mode()
     def _family_losses(
-        self, model: PreTrainedModel, families: Sequence[Sequence[list[int]]], shared: Sequence[int], limit: float
+        self, model: PreTrainedModel, families: Sequence[Sequence[list[int]]], shared: Sequence[int], limits: Sequence[float]
     ) -> list[float]:
         """Prefixes first, once a family; then the rest of every text, a stride at a time, dropping those proven to be out.
 
@@ -147,6 +163,7 @@ class Perplexity:
         cache.batch_select_indices(member)
         rests, rest_mask = _padded([ids[n:] for own, n in zip(families, shared, strict=True) for ids in own], device)
         lengths = torch.tensor([len(ids) - 1 for own in families for ids in own], device=device)
+        most = torch.tensor(limits, device=device, dtype=torch.float32) * lengths
         sums, expected, seen = before[member], last[member], mask[member]
         out = torch.full((len(member),), torch.inf, device=device)
         live = torch.arange(len(member), device=device)
@@ -160,7 +177,7 @@ class Perplexity:
             shifted = torch.cat([expected[:, None], logits[:, :-1]], 1)
             sums = sums + _losses_of(shifted, now, now_mask).sum(1)
             ended = rest_mask[live].sum(1) <= stop
-            certain = sums > limit * lengths[live] if limit < math.inf else torch.zeros_like(ended)
+            certain = sums > most[live]
             out[live[ended & ~certain]] = (sums / lengths[live])[ended & ~certain]
             going = torch.nonzero(~(ended | certain))[:, 0]
             if not len(going):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
-from zlib import crc32
 
 import numpy as np
 
-from seqmix.augment.discriminator import Perplexity, ScoreRange
+from seqmix.augment.discriminator import DEFAULT_RANGE, Base, Perplexity, ScoreRange
+from seqmix.augment.judging import Candidate, Judging
 from seqmix.augment.mixing import Mixed, Oov, mix, rewritten
 from seqmix.augment.pairing import Pair, Pairing, Variant, default_cap
 from seqmix.augment.table import Table, encoder_table
@@ -38,7 +38,7 @@ class SeqMix:
     window: int = 5
     density: float = 0.6
     alpha: float = 8.0
-    score_range: ScoreRange | None = field(default_factory=ScoreRange)
+    score_range: ScoreRange | None = DEFAULT_RANGE
     windows: Literal["fixed", "spans"] = "fixed"
     partners: Literal["random", "similar"] = "random"
     oov: Oov = "mean"
@@ -72,8 +72,7 @@ class SeqMix:
         if n < 1 or not groups:
             return Augmentation((), n, self._why_none(sentences) if n > 0 else None)
         table = (self.table or encoder_table()).spelled(self.alphabet | characters(sentences))
-        judge = self.discriminator or (Perplexity() if self.score_range is not None else None)
-        limits = self._limits(sentences, judge)
+        judge = self.discriminator or (Perplexity(base=base_of(self.variant)) if self.score_range is not None else None)
         cap = self.max_uses or default_cap(n, groups)
         uses: Counter[int] = Counter()
         seen = {sentence.tokens for sentence in sentences}
@@ -81,6 +80,7 @@ class SeqMix:
         rejected: list[Augmented] = []
         counts: Counter[str] = Counter()
         seed = int(rng.integers(2**62))
+        judging = Judging(judge, self._limits(sentences, judge), seed)
         most = _VISITS * n if self.weight is None else 0  # a fixed λ would give the same sentences again
         waves = _Waves(self.pairing, sentences, uses, cap, 1 if self.variant == "whole" else 2, rng, table, most)
         while len(outputs) < n and (wave := waves.draw(_wave_size(n - len(outputs), len(outputs), counts["scored"]))):
@@ -92,22 +92,22 @@ class SeqMix:
             fresh = [candidate for candidate in legal if candidate.sentence.tokens not in seen]
             counts["illegal tags"] += len(candidates) - len(legal)
             counts["repeated"] += len(legal) - len(fresh)
-            for candidate, score in zip(fresh, _scores(fresh, judge, limits), strict=True):
+            for candidate, score in zip(fresh, judging.scores(fresh), strict=True):
                 if len(outputs) == n:
                     break
                 counts["scored"] += 1
                 lineage = replace(candidate.lineage, score=score, base=str(judge.base)) if judge is not None else candidate.lineage
-                if limits is not None and not limits.holds(score, _luck(candidate, seed) if limits.soft else 0.0):
+                if not judging.keeps(candidate, score):
                     counts["out of range"] += 1
                     if self.trace:
                         rejected.append(Augmented(candidate.sentence, lineage, kept=False))
                 elif candidate.sentence.tokens in seen:
                     counts["repeated"] += 1
-                elif max(uses[parent] for parent in candidate.parents) >= cap:
+                elif max(uses[place] for place in candidate.places) >= cap:
                     counts["parent used up"] += 1
                 else:
                     seen.add(candidate.sentence.tokens)
-                    uses.update(candidate.parents)
+                    uses.update(candidate.places)
                     outputs.append(Augmented(candidate.sentence, lineage))
         reason = None if len(outputs) == n else f"no pair is left ({_told(counts)}); loosen density, score range or max_uses for more"
         return Augmentation(tuple(outputs), n, reason, tuple(rejected), dict(counts))
@@ -124,7 +124,7 @@ class SeqMix:
             return self.score_range
         return self.score_range.of(judge.scores([s for s in sentences if s.tokens]).tolist())
 
-    def _candidates(self, sentences: Sequence[Sentence], mixed: Sequence[Mixed], visit: int) -> Iterator[_Candidate]:
+    def _candidates(self, sentences: Sequence[Sentence], mixed: Sequence[Mixed], visit: int) -> Iterator[Candidate]:
         """Both parents of each pair rewritten; whole-sequence gives one candidate, since both would be the same."""
         again = f".{visit + 1}" if visit else ""
         for one in mixed:
@@ -136,7 +136,7 @@ class SeqMix:
                 new = rewritten(parent, stretch, one, f"{self.variant}({spelled})#{into + 1}{again}", self.keep_case)
                 lineage = Lineage(self.variant, ids, windows, into, one.weight, distances=one.distances)
                 legal = _legal(new) or not _legal(parent)
-                yield _Candidate(new, lineage, (one.pair[0].parent, one.pair[1].parent), parent.id, legal)
+                yield Candidate(new, lineage, (one.pair[0].parent, one.pair[1].parent), parent, legal)
 
     def _why_none(self, sentences: Sequence[Sentence]) -> str:
         """Why there is nothing to pair, in words."""
@@ -199,13 +199,9 @@ class _Waves:
         return self._uses[parent] + self._held[parent] < self._cap
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    sentence: Sentence
-    lineage: Lineage
-    parents: tuple[int, int]  # their places in the input
-    family: str  # the parent that was rewritten: its candidates share how they start
-    legal: bool  # the heaviest tags are spans of BIO, or the parent's were not either
+def base_of(variant: str) -> Base:
+    """The base of the perplexity unless another is asked for: the paper's 2 for whole sentences, all words of which are new."""
+    return "2" if variant == "whole" else "e"
 
 
 def characters(sentences: Iterable[Sentence]) -> frozenset[str]:
@@ -215,18 +211,6 @@ def characters(sentences: Iterable[Sentence]) -> frozenset[str]:
 
 def _legal(sentence: Sentence) -> bool:
     return is_legal([str(tag) if tag is not None else OUTSIDE for tag in sentence.hardened().tags])
-
-
-def _scores(candidates: Sequence[_Candidate], judge: Discriminator | None, limits: ScoreRange | None) -> list[float]:
-    if judge is None:
-        return [0.0] * len(candidates)
-    above = limits.most if limits is not None else math.inf
-    return [float(score) for score in judge.scores([c.sentence for c in candidates], [c.family for c in candidates], above)]
-
-
-def _luck(candidate: _Candidate, seed: int) -> float:
-    """subtle: of the candidate's own, so that it does not depend on the size of the waves."""
-    return float(np.random.default_rng([seed, crc32(candidate.sentence.id.encode())]).random())
 
 
 def _wave_size(missing: int, accepted: int, scored: int) -> int:
