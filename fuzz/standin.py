@@ -29,7 +29,9 @@ class Standin:
         self.tag_set: TagSet | None = tag_set
         self._known = {token: row for s in sentences for token, row in zip(s.tokens, s.tags, strict=True) if isinstance(row, str)}
 
-    def best_paths(self, sentences: Iterable[Sentence], n: int = 1, by_token: bool = False) -> Iterator[list[StandinPath]]:
+    def best_paths(
+        self, sentences: Iterable[Sentence], n: int = 1, legal: bool = True, by_token: bool = False
+    ) -> Iterator[list[StandinPath]]:
         """One path a sentence."""
         return ([StandinPath(tuple(self._known.get(token, OUTSIDE) for token in s.tokens), 1.0, (1.0,) * len(s))] for s in sentences)
 

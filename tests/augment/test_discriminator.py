@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import subprocess
 import sys
@@ -87,6 +88,28 @@ def test_the_papers_base_two_is_an_option(lm: str) -> None:
     natural, paper = (Perplexity(lm, base).scores(sentences()) for base in ("e", "2"))
 
     np.testing.assert_allclose(paper, 2 ** np.log(natural), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("bos", "others", "begins"),
+    [
+        ("<|im_start|>", ["<|endoftext|>", "<|im_end|>"], "<|endoftext|>"),
+        (None, ["<|endoftext|>"], "<|endoftext|>"),
+        ("<s>", ["<|endoftext|>"], "<s>"),
+        ("<|im_start|>", [], "[SEP]"),
+    ],
+)
+def test_a_marker_of_chats_is_no_beginning_of_a_text(lm: str, bos: str | None, others: list[str], begins: str) -> None:
+    _, tokenizer = load_language_model(lm)
+    tokenizer = copy.deepcopy(tokenizer)
+    tokenizer.add_tokens([*others, *([bos] if bos else [])], special_tokens=True)
+    tokenizer.bos_token = bos
+    judge = Perplexity(lm)
+    judge._loaded = load_language_model(lm)[0], tokenizer
+
+    ids = judge._ids(("the", "Oslo"), tokenizer, judge._loaded[0])
+
+    assert ids[0] == tokenizer.convert_tokens_to_ids(begins)
 
 
 def test_a_text_is_scored_once(lm: str) -> None:

@@ -47,7 +47,7 @@ class Lexicon:
         assert measure == "entropy"  # all that the loop's tests ask for
         return map(token_entropy, self.probabilities(sentences))
 
-    def best_paths(self, sentences, n=1):
+    def best_paths(self, sentences, n=1, legal=True):
         for probs in self.probabilities(sentences):
             yield [FakePath(tuple(TAGS.tags[i] for i in probs.argmax(axis=1)), float(probs.max(axis=1).prod()))]
 

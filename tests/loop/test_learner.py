@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from fakes import Lexicon, corpus, recipe
+from fakes import FakePath, Lexicon, corpus, recipe
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from seqmix.loop.learner import ActiveLearner
 from seqmix.loop.oracle import GoldOracle
 from seqmix.loop.pool import Pool
 from seqmix.loop.schedule import at
+from seqmix.loop.view import TaggerView
+from seqmix.query.uncertainty import LeastConfidence
 
 
 class Watching:
@@ -79,6 +82,36 @@ def test_committee_members_differ() -> None:
 
     assert len(members) == 3
     assert len({str(m.counts) for m in members}) == 3 and len({m.noise for m in members}) == 3
+
+
+def test_a_committee_takes_the_steps_of_the_tagger_with_and_without_augmentation() -> None:
+    gold, taken = corpus(), []
+
+    def fit(sentences, steps, rng, last):
+        taken.append(steps)
+        return Lexicon.fit(sentences, steps, rng, last)
+
+    for augmenter in (lambda r: None, lambda r: Replacement("duplicate")):
+        made = recipe(fit=fit, augmenter=augmenter, rate=lambda r: 0.5, steps=lambda n: n)
+        learner = ActiveLearner(made, Pool.of(gold[20:], gold[:20]), 0)
+        learner.augment(gold[:20])
+        learner.train()
+        learner._committee()
+
+    assert taken == [30] * 8
+
+
+def test_least_confidence_is_over_all_paths_and_predictions_are_over_legal_ones() -> None:
+    class Torn(Lexicon):
+        def best_paths(self, sentences, n=1, legal=True):
+            for sentence in sentences:
+                yield [FakePath(("O",) * len(sentence), 0.25 if legal else 0.75)]
+
+    gold = corpus()
+    view = TaggerView(Pool.of(gold[20:], gold[:20]), Torn({}), list, {}, np.random.default_rng(0))
+
+    assert set(LeastConfidence()(view, 5, np.random.default_rng(0)).scores.values()) == {0.25}
+    assert {probability for _, _, probability in view.paths()} == {0.25}
 
 
 def test_equal_steps_count_what_augmentation_should_have_given() -> None:

@@ -43,7 +43,7 @@ class FakeView:
     def unsure(self, measure: str) -> Iterator[tuple[str, float]]:
         return ((id, MEASURES[measure](probs)) for id, probs in self.probs())
 
-    def paths(self) -> Iterator[tuple[str, tuple[str, ...], float]]:
+    def paths(self, legal: bool = True) -> Iterator[tuple[str, tuple[str, ...], float]]:
         return ((id, *self.path[id]) for id in self.ids)
 
     def embeddings(self) -> Iterator[tuple[str, np.ndarray]]:

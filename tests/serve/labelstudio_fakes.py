@@ -53,7 +53,7 @@ class Memory:
         assert measure == "entropy"  # all that is asked here
         return map(token_entropy, self.probabilities(sentences))
 
-    def best_paths(self, sentences: Any, n: int = 1, by_token: bool = False) -> Any:
+    def best_paths(self, sentences: Any, n: int = 1, legal: bool = True, by_token: bool = False) -> Any:
         for probs in self.probabilities(sentences):
             tags = tuple(self.tag_set.tags[i] for i in probs.argmax(axis=1))
             yield [FakePath(tags, float(probs.max(axis=1).prod()), tuple(map(float, probs.max(axis=1))) if by_token else ())]

@@ -52,7 +52,7 @@ class Lexicon:
         assert measure == "entropy"  # all that is asked here
         return map(token_entropy, self.probabilities(sentences))
 
-    def best_paths(self, sentences, n=1):
+    def best_paths(self, sentences, n=1, legal=True):
         for probs in self.probabilities(sentences):
             sure = probs.max(axis=1)
             yield [Guess(tuple(TAGS.tags[i] for i in probs.argmax(axis=1)), float(sure.prod()), tuple(map(float, sure)))]

@@ -26,6 +26,8 @@ Base = Literal["e", "2"]
 _BUDGET = {"cpu": 1024, "cuda": 16384}  # pieces a batch
 _STRIDE = 16  # pieces between two looks at who is out already
 _LETTERS = 1000  # of one word that the tokenizer is shown
+_TEXT = "<|endoftext|>"
+_CHAT = ("<|im_start|>", "<|im_end|>")
 
 
 @dataclass(frozen=True)
@@ -200,13 +202,19 @@ class Perplexity:
         with tokenizing():
             ids = tokenizer(start, add_special_tokens=False, verbose=False).input_ids  # cut below: no warning
         ids = ids or [tokenizer.unk_token_id or 0]
-        bos = next((i for i in (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.cls_token_id) if i is not None), 0)
-        return [int(bos), *ids[: room - 1]]
+        return [_begin(tokenizer), *ids[: room - 1]]
 
     def _ready(self) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
         if self._loaded is None:
             self._loaded = _language_model(self.model, self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
         return self._loaded
+
+
+def _begin(tokenizer: PreTrainedTokenizerFast) -> int:
+    """The id a text begins with: BOS, or what stands for it; a marker of chats is none, unless there is nothing else."""
+    named = [tokenizer.bos_token, _TEXT if _TEXT in tokenizer.get_vocab() else None, tokenizer.eos_token, tokenizer.cls_token]
+    present = [str(token) for token in named if token is not None]
+    return int(tokenizer.convert_tokens_to_ids(next((t for t in present if t not in _CHAT), present[0]))) if present else 0
 
 
 @lru_cache(maxsize=2)

@@ -131,13 +131,13 @@ class ActiveLearner:
         return self.train()
 
     def _committee(self) -> list[Tagger]:
-        """Members that really differ: each its own seed and its own bootstrap sample of the labeled sentences."""
+        """Members that really differ, each its own seed and bootstrap sample of the sentences; they take as many steps as the tagger."""
         members = []
         labeled, fit = self._sentences(), self.recipe.proxy or self.recipe.fit
         rng = generator(self.seed, self.round, "committee")
         for own in rng.spawn(self.recipe.members):
             drawn = [labeled[i] for i in own.integers(len(labeled), size=len(labeled) // self.recipe.fresh)]
-            members.append(fit(drawn, self.recipe.steps(len(drawn)), own, None))
+            members.append(fit(drawn, self.steps, own, None))
         return members
 
     def _sentences(self) -> list[Sentence]:

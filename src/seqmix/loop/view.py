@@ -42,9 +42,9 @@ class TaggerView:
         """How unsure the tagger is."""
         return zip(self._pool.unlabeled, self._tagger.unsure(self.sentences(), measure), strict=True)
 
-    def paths(self) -> Iterator[tuple[str, tuple[str, ...], float]]:
+    def paths(self, legal: bool = True) -> Iterator[tuple[str, tuple[str, ...], float]]:
         """The best path of each sentence with its probability."""
-        for id, paths in zip(self._pool.unlabeled, self._tagger.best_paths(self.sentences()), strict=True):
+        for id, paths in zip(self._pool.unlabeled, self._tagger.best_paths(self.sentences(), legal=legal), strict=True):
             yield id, paths[0].tags, paths[0].probability
 
     def embeddings(self) -> Iterator[tuple[str, NDArray[np.float32]]]:

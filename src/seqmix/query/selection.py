@@ -96,9 +96,9 @@ class Part:
         """See `PoolView`."""
         return compress(self.view.unsure(measure), self.keep(self.view))
 
-    def paths(self) -> Iterator[tuple[str, tuple[str, ...], float]]:
+    def paths(self, legal: bool = True) -> Iterator[tuple[str, tuple[str, ...], float]]:
         """See `PoolView`."""
-        return compress(self.view.paths(), self.keep(self.view))
+        return compress(self.view.paths(legal), self.keep(self.view))
 
     def embeddings(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """See `PoolView`."""

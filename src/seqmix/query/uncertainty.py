@@ -57,11 +57,11 @@ class Uncertainty:
 
 @dataclass(frozen=True)
 class LeastConfidence:
-    """Ask where the most probable path is least probable (LC, Eq. 1): the Viterbi path when the head is a CRF."""
+    """Ask where the most probable path, of all there are, is least probable (LC, Eq. 1): the Viterbi path when the head is a CRF."""
 
     def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
         """One pass over the pool."""
-        return top(((id, 1 - probability) for id, _, probability in view.paths()), n, rng)
+        return top(((id, 1 - probability) for id, _, probability in view.paths(legal=False)), n, rng)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class MNLP:
     def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
         """One pass over the pool."""
         tiny = math.ulp(0.0)  # subtle: the path of a very long sentence may have underflowed to 0
-        return top(((id, -math.log(max(probability, tiny)) / len(tags)) for id, tags, probability in view.paths()), n, rng)
+        return top(((id, -math.log(max(probability, tiny)) / len(tags)) for id, tags, probability in view.paths(legal=False)), n, rng)
 
 
 @dataclass(frozen=True)
