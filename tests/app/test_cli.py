@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -259,6 +260,24 @@ def test_info_describes_a_tagger(seqmix_command, model, encoder):
 
     assert (facts["kind"], facts["head"], facts["encoder"], facts["settings"]["steps"]) == ("seqmix tagger", "linear", encoder, 3)
     assert "head: linear\n" in seqmix_command("info", model).out
+
+
+def test_a_project_stands_for_its_newest_model(seqmix_command, model, conll, tmp_path):
+    (tmp_path / "p" / "models").mkdir(parents=True)
+    (tmp_path / "p" / "project.toml").write_text("")
+    shutil.copytree(model, tmp_path / "p" / "models" / "007")
+    (tmp_path / "p" / "models" / "latest").write_text("007\n")
+
+    for name in (tmp_path / "p", tmp_path / "p" / "models" / "latest"):
+        assert seqmix_command("predict", name, conll, "--out", tmp_path / "out.conll").code == 0
+        assert seqmix_command("evaluate", name, "gazette:dev").out == seqmix_command("evaluate", model, "gazette:dev").out
+        assert seqmix_command("info", name).out == seqmix_command("info", model).out
+    shutil.rmtree(tmp_path / "p" / "models" / "007")
+    assert "has no model yet" in seqmix_command("predict", tmp_path / "p", conll, "--out", tmp_path / "out.conll").err
+
+
+def test_every_file_of_a_tagger_can_be_read_by_whom_the_umask_lets(model):
+    assert len({file.stat().st_mode for file in model.iterdir()}) == 1
 
 
 def test_info_describes_the_installation(seqmix_command):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from serving import project as new_project
 
 from seqmix.data.augmented import Augmentation, Augmented, Lineage
+from seqmix.data.newest import using_model
 from seqmix.data.samples import sample
 from seqmix.data.scheme import spans
 from seqmix.data.sentence import Sentence
@@ -326,12 +327,21 @@ def test_a_training_that_fails_is_said_and_the_last_model_goes_on_serving(school
 def test_the_last_two_models_are_kept_and_what_a_killed_trainer_left_is_cleared(school: Class):
     models = school.project.models
     (models / ".003.4242.part").mkdir(parents=True)
+    (models / ".latest.4242.part").write_text("00")
     (models / "mine").mkdir()
     for _ in range(4):
         school.answer(4)
         school.trainer.step()
 
-    assert sorted(path.name for path in models.iterdir()) == ["003", "004", "mine"]
+    assert sorted(path.name for path in models.iterdir()) == ["003", "004", "latest", "mine"]
+    assert (models / "latest").read_text() == "004\n"
+    with using_model(models / "003"):
+        school.answer(4)
+        school.trainer.step()
+        assert sorted(path.name for path in models.iterdir()) == ["003", "004", "005", "latest", "mine"]
+    school.answer(4)
+    school.trainer.step()
+    assert sorted(path.name for path in models.iterdir()) == ["005", "006", "latest", "mine"]
 
 
 def test_a_pool_larger_than_the_limit_is_ranked_in_part_and_status_can_say_so(tmp_path):

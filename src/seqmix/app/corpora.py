@@ -15,6 +15,7 @@ from seqmix import __version__
 from seqmix.app.console import count, emit, say
 from seqmix.app.inputs import Comment, Data, FormatName, Key, Misaligned, Quiet, TagColumn, TokenColumn, format_options, read_data
 from seqmix.data import formats
+from seqmix.data.newest import newest_model
 from seqmix.data.scheme import SCHEMES, detect, prefixed, spans
 from seqmix.data.sentence import Sentence
 
@@ -49,7 +50,7 @@ def convert(
 
 
 def info(
-    what: Annotated[str, typer.Argument(help="A tagger, a file, a folder of data, or a sample; nothing for the installation.")] = "",
+    what: Annotated[str, typer.Argument(help="A tagger, project, file, folder of data, or sample; nothing for the installation.")] = "",
     json_out: Quiet = False,
     format: FormatName = None,
     tag_column: TagColumn = -1,
@@ -62,10 +63,10 @@ def info(
     options = format_options(tag_column=tag_column, token_column=token_column, comment=comment, key=key, misaligned=misaligned)
     if not what:
         facts = _installation()
-    elif (Path(what) / "tagger.json").exists():
+    elif ((folder := newest_model(Path(what))) / "tagger.json").exists():
         from seqmix.tagger.folders import describe
 
-        facts = describe(Path(what))
+        facts = describe(folder)
     else:
         facts = _corpus_facts(what, format, options)
     emit(json.dumps(facts, ensure_ascii=False) if json_out else "\n".join(f"{key}: {_plain(value)}" for key, value in facts.items()))

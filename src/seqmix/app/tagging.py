@@ -32,6 +32,7 @@ from seqmix.app.inputs import (
 from seqmix.data import formats
 from seqmix.data.files import replacing
 from seqmix.data.formats.jsonl_tokens import to_record
+from seqmix.data.newest import newest_model, using_model
 from seqmix.data.scheme import prefixed
 from seqmix.data.scoring import Score, score
 from seqmix.data.sentence import Sentence
@@ -94,7 +95,7 @@ def train(
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A folder written by train.")],
+    model: Annotated[Path, typer.Argument(help="A folder written by train, or a project: its newest model.")],
     data: Data,
     out: Annotated[Path, typer.Option(help="Where to write; the format follows the name.")],
     confidence: Annotated[
@@ -116,7 +117,8 @@ def predict(
         raise ConfigError("--confidence and --soft exclude each other; --soft holds the probability of every tag already")
     if confidence and (to != "jsonl-tokens" if to else out.suffix.lower() != ".jsonl"):
         raise ConfigError(f"--confidence is written as jsonl-tokens only, not into {out.name}; let --out end in .jsonl")
-    tagger = Tagger.load(model, device)
+    with using_model(model) as folder:
+        tagger = Tagger.load(folder, device)
     sentences = (sentence.unlabeled() for sentence in read_data(data, format, options))
     with progress("tagging", "sentences") as update:
         if confidence:
@@ -128,7 +130,7 @@ def predict(
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="A folder written by train, or a file of predictions with the same tokens.")],
+    model: Annotated[Path, typer.Argument(help="A folder written by train, a project, or a file of predictions with the same tokens.")],
     data: Data,
     json_out: Quiet = False,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
@@ -142,10 +144,12 @@ def evaluate(
     """Score a tagger, or a file of predictions, as conlleval does."""
     options = format_options(tag_column=tag_column, token_column=token_column, comment=comment, key=key, misaligned=misaligned)
     gold = labeled_data(data, format, options)
-    if model.is_dir() and (model / "tagger.json").exists():
+    if (newest_model(model) / "tagger.json").exists():
         from seqmix.tagger import Tagger
 
-        result = _score(Tagger.load(model, device), gold, data)
+        with using_model(model) as folder:
+            tagger = Tagger.load(folder, device)
+        result = _score(tagger, gold, data)
     else:
         found = labeled_data(str(model), None, options)
         if [s.tokens for s in found] != [s.tokens for s in gold]:

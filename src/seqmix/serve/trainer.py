@@ -11,7 +11,6 @@ has published is whole, and the next one goes on from there.
 from __future__ import annotations
 
 import re
-import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from seqmix.data.augmented import Augmented
+from seqmix.data.newest import LATEST, clear_model, name_newest
 from seqmix.data.scheme import spans
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
@@ -36,7 +36,7 @@ Report = Callable[[str], None]
 _SUGGESTED = 2000  # sentences at the top of a ranking that get suggestions
 _KEPT = 2  # models
 _PAGE = 500
-_LEFTOVER = re.compile(r"\.\d+\.\d+\.(part|old)")
+_LEFTOVER = re.compile(rf"\.(\d+|{LATEST})\.\d+\.(part|old)")
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,7 @@ class Trainer:
         with clock.phase("saving"):
             folder = self.project.models / f"{number:03d}"
             tagger.save(folder)
+            name_newest(self.project.models, folder.name)
         with clock.phase("publishing"):
             augmentation = {"asked": made.asked, "generated": len(made), "in_use": len(learner.generated), "reason": made.reason}
             generation = Generation(
@@ -136,10 +137,13 @@ class Trainer:
         return True
 
     def clean(self, number: int) -> None:
-        """Remove old models, and what a killed trainer left half written."""
-        for path in self.project.models.iterdir() if self.project.models.is_dir() else ():
-            if _LEFTOVER.fullmatch(path.name) or (path.name.isdecimal() and int(path.name) <= number - _KEPT):
-                shutil.rmtree(path, ignore_errors=True)
+        """Remove old models that nobody uses, and what a killed trainer left half written."""
+        models = self.project.models
+        for path in models.iterdir() if models.is_dir() and not models.is_symlink() else ():
+            if path.name.startswith(f".{LATEST}.") and _LEFTOVER.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+            elif _LEFTOVER.fullmatch(path.name) or (path.name.isdecimal() and int(path.name) <= number - _KEPT):
+                clear_model(path)
 
     def _touched(self, last: Generation) -> int:
         """Sentences that the next model may learn from and that were answered, corrected or decided since."""

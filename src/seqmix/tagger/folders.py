@@ -21,8 +21,12 @@ _CHUNK = 1 << 20
 def writing(folder: Path) -> Iterator[Path]:
     """`replacing` for the libraries that write models: what they complain of when the disk is full is no OSError."""
     with replacing(folder, folder=True) as beside:
+        mode = beside.stat().st_mode & 0o666
         try:
             yield beside
+            for file in beside.rglob("*"):
+                if file.is_file():
+                    file.chmod(mode)  # some libraries write for the owner alone, whatever the umask says
         except (OSError, SeqMixError):
             raise
         except Exception as error:
