@@ -347,3 +347,32 @@ def test_settings_can_be_changed(seqmix_command, folder):
     assert (settings.overlap_share, settings.policy, settings.tags) == (0.5, "mnlp", ("PER", "LOC", "ORG"))
     assert "overlap_share is 3.0" in seqmix_command("project", "set", folder, "--overlap", 3).err
     assert "needs --head crf" in seqmix_command("project", "set", folder, "--policy", "lc").err
+
+
+def test_a_new_tag_asks_what_earlier_answers_mean_and_reaches_a_running_server(seqmix_command, folder):
+    with open_project(folder) as running:
+        ids = [sentence.id for sentence in running.store.sentences()]
+        label(running, ids[0], [Mark(0, 1, "PER")])
+        label(running, ids[1], [])
+        refused = seqmix_command("project", "set", folder, "--add-tag", "ORG")
+        assert refused.code == 2
+        assert "--earlier none" in refused.err and "--earlier unknown" in refused.err
+        assert read_settings(folder).tags == ("PER", "LOC")
+        assert "--earlier is 'maybe'" in seqmix_command("project", "set", folder, "--add-tag", "ORG", "--earlier", "maybe").err
+
+        assert seqmix_command("project", "set", folder, "--add-tag", "ORG", "--earlier", "unknown").code == 0
+        label(running, ids[2], [Mark(0, 1, "ORG")])  # by the server that was there before
+        found = {sentence.id: sentence.tags for sentence in running.store.labeled()}
+    assert found[ids[0]][0] == "B-PER" and set(found[ids[0]][1:]) == {None}
+    assert set(found[ids[1]]) == {None}
+    assert found[ids[2]][0] == "B-ORG" and set(found[ids[2]][1:]) == {"O"}
+
+
+def test_with_earlier_none_answers_say_that_the_new_tag_is_not_there(seqmix_command, folder):
+    with open_project(folder) as project:
+        id = next(iter(project.store.sentences())).id
+        label(project, id, [Mark(0, 1, "PER")])
+    assert seqmix_command("project", "set", folder, "--add-tag", "ORG", "--earlier", "none").code == 0
+    with open_project(folder) as project:
+        (labeled,) = project.store.labeled()
+        assert None not in labeled.tags

@@ -205,6 +205,20 @@ def test_active_answers_and_sentences_the_model_was_not_asked_about_leave_it_alo
         assert (first.n, first.f1) == (6, pytest.approx(2 * 4 / (6 + 4)))
 
 
+def test_answers_from_before_a_tag_say_nothing_of_it(url):
+    with answered(url, 10) as store:
+        also = [{"id": s.id, "marks": [list(PER), [2, 3, "NEW"]]} for s in store.audit_sentences()]
+        store.publish(Generation(1, 10, audit=also))
+        watch = Estimates(store, every=0)
+        assert watch.progress().audit.f1 == pytest.approx(20 / 30)
+        store.open_tags(["NEW"])
+        store.set_tags([*TAGS, "NEW"])
+        assert watch.progress().audit.f1 == 1.0
+        for sentence in store.audit_sentences()[10:14]:
+            store.save(sentence.id, 1, "label", [PER])  # these were looked through for it
+        assert watch.progress().audit.f1 == pytest.approx(28 / 32)
+
+
 def test_an_adjudicated_answer_is_the_one_that_counts(url):
     with answered(url, 4) as store:
         store.publish(Generation(1, 10, audit=predictions(store, 4)))

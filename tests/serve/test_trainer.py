@@ -324,6 +324,15 @@ def test_a_training_that_fails_is_said_and_the_last_model_goes_on_serving(school
     assert _model(None, noted, None)["training"] is False
 
 
+def test_answers_that_a_new_tag_leaves_open_do_not_call_for_a_training_again_and_again(school: Class):
+    for sentence in list(school.project.store.sentences())[:4]:
+        school.project.store.save(sentence.id, 1, "label", [])
+    school.project.store.open_tags(["NEW"])
+    school.answer(4)
+    assert school.trainer.step()
+    assert not school.trainer.step()
+
+
 def test_the_last_two_models_are_kept_and_what_a_killed_trainer_left_is_cleared(school: Class):
     models = school.project.models
     (models / ".003.4242.part").mkdir(parents=True)

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,12 @@ def build_parts(project: Project) -> Parts:
 def main(folder: str, parent: str) -> int:
     """Train for a project until the process `parent` is gone."""
     try:
-        with open_project(Path(folder)) as project:
-            work(project, lambda: build_parts(project), int(parent))
+        while True:  # once for every set of tags
+            with open_project(Path(folder)) as project:
+                work(project, partial(build_parts, project), int(parent))
     except SeqMixError as error:
         say(f"error: {error}")
         return 2
-    return 0
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -169,19 +170,50 @@ def change(
     audit: Annotated[float | None, typer.Option(help="The share of random sentences, of those set apart by init.")] = None,
     overlap: Annotated[float | None, typer.Option(help="The share of sentences a second annotator answers too.")] = None,
     batch: Annotated[int | None, typer.Option(help="New answers between two trainings.")] = None,
-    add_tag: Annotated[list[str] | None, typer.Option(help="One more type of span.")] = None,
+    add_tag: Annotated[list[str] | None, typer.Option(help="One more type of span; open pages show it within seconds.")] = None,
+    earlier: Annotated[
+        str | None,
+        typer.Option(help="What earlier answers say of it: none (they leave it out, so it is not there) or unknown (nobody looked)."),
+    ] = None,
 ) -> None:
-    """Change settings of a project; a running page takes them up when it is started again."""
-    from seqmix.serve.project import change_settings, read_settings
+    """Change settings of a project; a running page takes up tags at once, the rest when it is started again."""
+    from seqmix.serve.project import change_settings, check_tags, read_settings
 
     before = read_settings(folder)
+    if add_tag:
+        check_tags((*before.tags, *add_tag))
+        _ask_of_earlier(folder, add_tag, earlier)
+    elif earlier is not None:
+        raise ConfigError("--earlier says what earlier answers mean for a new tag; give it with --add-tag")
     given: dict[str, Any] = {"audit_share": audit, "overlap_share": overlap, "batch": batch}
     if policy is not None:
         given["policy"] = _known_policy(policy, before.head)
     if add_tag:
         given["tags"] = (*before.tags, *add_tag)
     after = change_settings(folder, **{key: value for key, value in given.items() if value is not None})
+    if add_tag:
+        _opened(folder).close()  # the store takes the tags over, and running servers look there
     emit(after.toml().rstrip())
+
+
+def _ask_of_earlier(folder: Path, tags: list[str], earlier: str | None) -> None:
+    """What the answers there are say of new tags; written down first, so that a kill in between leaves no tag without it."""
+    if earlier not in (None, "none", "unknown"):
+        raise ConfigError(f"--earlier is {earlier!r}; it must be none or unknown")
+    with _opened(folder) as own:
+        counts, names = own.store.counts(), ", ".join(tags)
+        if not counts.labeled + counts.seed:
+            return
+        if earlier is None and sys.stdin.isatty():
+            say(f"{counts.labeled + counts.seed} sentences are labeled without {names}. Is it certain that there is none in them?")
+            earlier = "none" if typer.confirm("yes: there is none; no: nobody looked for it", err=True) else "unknown"
+        if earlier is None:
+            raise ConfigError(
+                f"{counts.labeled + counts.seed} sentences are labeled already: --earlier none says that there is no {names} in them, "
+                "--earlier unknown that nobody looked for it"
+            )
+        if earlier == "unknown":
+            own.store.open_tags(tags)
 
 
 def _opened(folder: Path) -> Project:

@@ -27,7 +27,10 @@ _NICE = 10
 
 
 def work(project: Project, build: Callable[[], Parts], parent: int | None = None) -> None:
-    """Train until the server is gone. `build` makes the parts, which takes a while, once it is certain that nobody else trains here."""
+    """Train until the server is gone, or until a tag is added: then the project is to be opened anew.
+
+    `build` makes the parts, which takes a while, once it is certain that nobody else trains here.
+    """
     _die_with(parent)
     writer = Writer()
     with suppress(OSError):
@@ -42,7 +45,10 @@ def work(project: Project, build: Callable[[], Parts], parent: int | None = None
                 pulse = Pulse(project, writer)
                 pulse.start()
                 pulse.say("loading the encoder")
-                return _train(Trainer(project, build(), pulse.say, writer), pulse)
+                try:
+                    return _train(Trainer(project, build(), pulse.say, writer), pulse)
+                finally:
+                    pulse.ended = True
         except RunError:  # another server of this project has a trainer; when it ends we take over
             time.sleep(_BEAT)
 
@@ -50,7 +56,8 @@ def work(project: Project, build: Callable[[], Parts], parent: int | None = None
 def _train(trainer: Trainer, pulse: Pulse) -> None:
     trainer.clean(0)
     pulse.say(WAITING)
-    while True:
+    tags = trainer.project.settings.tags
+    while trainer.project.store.current_tags() == tags:
         try:
             if not trainer.step():
                 time.sleep(_LOOK)
@@ -85,6 +92,7 @@ class Pulse:
     phase: str = WAITING
     failed: bool = False
     since: float = 0.0
+    ended: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def say(self, phase: str, failed: bool = False) -> None:
@@ -98,7 +106,7 @@ class Pulse:
         threading.Thread(target=self._beat, daemon=True).start()
 
     def _beat(self) -> None:
-        while True:
+        while not self.ended:
             time.sleep(_BEAT)
             with suppress(StoreError):  # a store that is gone is noticed by the trainer itself
                 self.write(self._note)

@@ -23,6 +23,7 @@ from seqmix.serve.outlook import LEAST_ANSWERS, LEAST_MODELS, Outlook, outlook
 from seqmix.serve.records import Answer, Mark, Ranges, loads, rows
 from seqmix.serve.schema import current, generations, queue
 from seqmix.serve.store import Store
+from seqmix.serve.texts import OPEN
 
 _POINTS = 40  # of the curve; more cannot be told apart on a page
 
@@ -100,6 +101,7 @@ class Estimates:
         self._key: tuple[int, ...] | None = None
         self._at, self._last = -every, Progress()
         self._counted: dict[tuple[int, str, int], tuple[int, int, int]] = {}  # by generation, sentence and event: never counted twice
+        self._open: Mapping[str, int] = {}  # by tag that was added later, the last event that says nothing of it
         self._predicted: dict[int, Mapping[str, tuple[Mark, ...]]] = {}
 
     def progress(self) -> Progress:
@@ -117,10 +119,14 @@ class Estimates:
         """Changes whenever an audit answer or a generation does."""
         with self._store.reading() as conn:
             audit = select(func.coalesce(func.sum(queue.c.gold), 0), func.count(queue.c.gold)).where(queue.c.stream == "audit")
-            return (*(int(n) for n in conn.execute(audit).one()), conn.execute(select(func.max(generations.c.number))).scalar() or 0)
+            newest = conn.execute(select(func.max(generations.c.number))).scalar() or 0
+            tags = (self._store.noted(OPEN) or {}).values()
+            return (*(int(n) for n in conn.execute(audit).one()), newest, *tags)
 
     def _compute(self) -> Progress:
         models = self._generations()
+        if (tags := self._store.noted(OPEN) or {}) != self._open:
+            self._open, self._counted = tags, {}
         answered = self._store.gold_answers("audit")
         rising = [at for at, (_, labeled) in enumerate(models) if labeled > max((0, *(before for _, before in models[:at])))]
         lacking = Progress(models_lack=max(0, LEAST_MODELS - len(rising)))
@@ -156,7 +162,8 @@ class Estimates:
         key = (generation, answer.sentence_id, answer.seq)
         if key not in self._counted:
             found = self._predicted[generation].get(answer.sentence_id)
-            self._counted[key] = (0, 0, 0) if found is None else span_counts(answer.spans, found, answer.sure)
+            known = [mark for mark in found or () if answer.seq > self._open.get(mark.tag, -1)]
+            self._counted[key] = (0, 0, 0) if found is None else span_counts(answer.spans, known, answer.sure)
         return self._counted[key]
 
 

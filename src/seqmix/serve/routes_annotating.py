@@ -22,7 +22,7 @@ def router(site: Site) -> APIRouter:
     def project(me: Me) -> Response:
         """What is to be labeled, and by which rules."""
         settings = site.project.settings
-        tags = [{"name": tag, "key": str(at + 1) if at < 9 else None, "color": at} for at, tag in enumerate(store.tags)]
+        tags = [{"name": tag, "key": str(at + 1) if at < 9 else None, "color": at} for at, tag in enumerate(store.current_tags())]
         return reply(
             {
                 "name": settings.name,

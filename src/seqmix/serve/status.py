@@ -33,6 +33,7 @@ def status(site: Site, annotator_id: int) -> dict[str, Any]:
         "audit": None if progress.audit is None else asdict(progress.audit),
         "forecast": None if progress.forecast is None else progress.forecast.as_dict(),
         "lacking": progress.lacking,
+        "tags": store.current_tags(),
         "curve": [asdict(point) for point in progress.curve],
         "next_training_in": max(0, settings.batch - news(counts, settings, last)),
     }
@@ -40,8 +41,12 @@ def status(site: Site, annotator_id: int) -> dict[str, Any]:
 
 def news(counts: Counts, settings: Settings, last: Generation | None) -> int:
     """Sentences labeled since the last model that the next one may learn from."""
-    now = counts.seed + counts.active + (counts.audit if settings.audit_train else 0)
-    return now - (last.labeled if last is not None else 0)
+    return answered(counts, settings) - (0 if last is None else int((last.dev or {}).get("answered", last.labeled)))
+
+
+def answered(counts: Counts, settings: Settings) -> int:
+    """Sentences that a model may learn from; in some nothing may be known since a tag was added."""
+    return counts.seed + counts.active + (counts.audit if settings.audit_train else 0)
 
 
 def _progress(last: Generation | None, note: dict[str, Any], phase: str) -> float | None:

@@ -101,6 +101,17 @@ class Store(Database):
         self.note("tags", list(tags))
         self.tags = tuple(tags)
 
+    def current_tags(self) -> tuple[str, ...]:
+        """The types of span there are by now: another process may have added one."""
+        self.tags = tuple(self.noted("tags"))
+        return self.tags
+
+    def open_tags(self, tags: Iterable[str]) -> None:
+        """Answers up to now say nothing of these tags: what they leave unmarked is not known."""
+        with self.writing():
+            now = self.counts().events
+            self.note(texts.OPEN, {**(self.noted(texts.OPEN) or {}), **dict.fromkeys(tags, now)})
+
     # annotators
 
     def add_annotator(self, name: str, admin: bool = False) -> str:
@@ -224,7 +235,7 @@ class Store(Database):
         """Append an answer: label, skip or adjudicate. `version` is that of `Store.version`, else StaleError and nothing is saved."""
         with self.writing() as conn:
             at = time.time() if now is None else now
-            return answers.save(conn, self.tags, sentence_id, annotator_id, kind, marks, sure, seconds, version, at, stream)
+            return answers.save(conn, self.current_tags(), sentence_id, annotator_id, kind, marks, sure, seconds, version, at, stream)
 
     def undo(self, annotator_id: int, seq: int | None = None, now: float | None = None) -> Event | None:
         """Cancel this answer or skip of the annotator, the last one that counts unless told; the sentence is theirs again."""

@@ -18,10 +18,11 @@ from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import DataError, TagError
 from seqmix.serve.answers import marks_of, ranges_of
 from seqmix.serve.records import digest, dumps, is_key, loads, rows
-from seqmix.serve.schema import events, queue, sentences
+from seqmix.serve.schema import events, meta, queue, sentences
 
 PAGE = 500
 AUDIT_AT_MOST = 1000
+OPEN = "open_tags"  # noted by tag: the last event that says nothing of it
 _LOTS = 2**62
 
 
@@ -88,15 +89,20 @@ def some(conn: Connection, ids: Sequence[str]) -> list[Sentence]:
 
 
 def page_after(conn: Connection, position: int, streams: Collection[str], unlabeled: bool, labeled: bool) -> list[tuple[int, Sentence]]:
-    """The next page of sentences with the labels that count: adjudicated, else the first annotator's, else the seed's."""
-    answer = select(sentences, events.c.spans.label("answer"), events.c.sure, queue.c.state).join_from(sentences, queue)
+    """The next page of sentences with the labels that count: adjudicated, else the first annotator's, else the seed's.
+
+    subtle: where a tag came later and nobody has looked for it, "not marked" means "not known", so that row is missing.
+    """
+    noted = loads(conn.execute(select(meta.c.value).where(meta.c.key == OPEN)).scalar()) or {}
+    since = max(noted.values(), default=-1)
+    answer = select(sentences, events.c.spans.label("answer"), events.c.sure, events.c.seq, queue.c.state).join_from(sentences, queue)
     wanted: Select[Any] = answer.outerjoin(events, events.c.seq == queue.c.gold)
     wanted = wanted.where(sentences.c.position > position, queue.c.stream.in_(streams))
     if not unlabeled:
         wanted = wanted.where(queue.c.state == "done")
     if not labeled:
         wanted = wanted.where(queue.c.state != "done")
-    return [(row.position, _labeled(row)) for row in conn.execute(wanted.order_by(sentences.c.position).limit(PAGE))]
+    return [(row.position, _labeled(row, since)) for row in conn.execute(wanted.order_by(sentences.c.position).limit(PAGE))]
 
 
 def paged(given: Iterable[Any], size: int) -> Iterator[list[Any]]:
@@ -112,11 +118,11 @@ def bare(row: Row[Any]) -> Sentence:
     return Sentence(row.id, tuple(loads(row.tokens)), (), loads(row.text), offsets)
 
 
-def _labeled(row: Row[Any]) -> Sentence:
+def _labeled(row: Row[Any], since: int) -> Sentence:
     sentence = bare(row)
-    if row.answer is not None:
-        return sentence.with_tags(rows(marks_of(row.answer), ranges_of(row.sure), len(sentence)))
-    return sentence.with_tags(loads(row.seed) or ())
+    tags = loads(row.seed) or () if row.answer is None else rows(marks_of(row.answer), ranges_of(row.sure), len(sentence))
+    known = (row.seq or 0) > since
+    return sentence.with_tags(tags if known else [None if tag == OUTSIDE else tag for tag in tags])
 
 
 def _refuse_known_ids(conn: Connection, page: Sequence[Sentence]) -> None:

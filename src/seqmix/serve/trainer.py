@@ -29,7 +29,7 @@ from seqmix.loop.view import TaggerView
 from seqmix.protocols import Policy, Tagger
 from seqmix.serve.project import Project
 from seqmix.serve.records import Counts, Generation, Rank, digest
-from seqmix.serve.status import WAITING, news
+from seqmix.serve.status import WAITING, answered, news
 from seqmix.serve.suggestions import Guess, guessed_marks, suggestion, with_quota
 
 Report = Callable[[str], None]
@@ -126,7 +126,12 @@ class Trainer:
                 len(labeled),
                 sum(len(s) for s in labeled.values()),
                 sum(len(spans(_hard(s))) for s in labeled.values()),
-                {"seq": counts.events, "augmentation": augmentation, "pool": {"ranked": len(ranks), "of": counts.left}},
+                {
+                    "seq": counts.events,
+                    "answered": answered(counts, settings),
+                    "augmentation": augmentation,
+                    "pool": {"ranked": len(ranks), "of": counts.left},
+                },
                 found,
                 clock.seconds,
                 f"{self.project.models.name}/{folder.name}",

@@ -538,3 +538,13 @@ def test_the_page_says_how_far_a_training_is(names: Any, visit: Any) -> None:
     page = visit(names.link)
     page.locator("#model", has_text="Training… about 4").wait_for()
     assert "%" in page.inner_text("#model")
+
+
+def test_a_tag_added_meanwhile_appears_on_the_open_page(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    names.project.store.note("tags", ["PER", "ORG", "LOC", "MISC", "Heat"])  # as another process does
+    page.locator("#tags .tag", has_text="Heat").wait_for()
+    press(page, "5", "Enter")
+    shown(page, "s1")
+    assert stored(names)["s0"] == ([(0, 1, "Heat")], None)

@@ -5,6 +5,7 @@ import { bind } from "./controls.js";
 import { $, announce, fill, h, many, number, percent, sentence } from "./dom.js";
 import { createEditor } from "./editor.js";
 import { readable, snippet } from "./glyphs.js";
+import { withKeys } from "./keys.js";
 import { markdown } from "./markdown.js";
 import { same } from "./marks.js";
 import { drafts, stopwatch, visited } from "./memory.js";
@@ -222,6 +223,7 @@ async function start() {
       if (!work.isConnected) return;
       drawStatus(status, project);
       last ??= status.answers.last;
+      takeUp(status.tags);
       const now = status.model?.generation ?? null;
       if (generation !== null && now !== null && now > generation) say(`Model ${now} is ready: the sentences are in a new order.`, true);
       generation = now ?? generation;
@@ -229,6 +231,15 @@ async function start() {
       if (error.kind === "login") stop(error);
       else if (!error.kind) throw error; // anything else passes: the next look is in a few seconds
     }
+  }
+
+  /** Tags added while the page is open. */
+  function takeUp(names) {
+    const fresh = names.filter((name) => !project.tags.some((tag) => tag.name === name));
+    if (!fresh.length) return;
+    project.tags.splice(0, Infinity, ...withKeys(names.map((name, at) => ({ name, color: at, key: at < 9 ? String(at + 1) : null }))));
+    tagbar.redraw();
+    say(`New from now on: ${fresh.join(", ")}.`, true);
   }
 
   function say(text, aloud = false) {

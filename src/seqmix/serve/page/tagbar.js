@@ -49,6 +49,7 @@ export function createTagbar(tags, use) {
       draw();
       announce(hand ? `${hand} in hand: drag over tokens to tag them.` : "No tag in hand.");
     },
+    redraw: close,
     byKey: (key) => tags.find((tag) => tag.key === key)?.name ?? null,
     find() {
       input.parentElement.hidden = false;
