@@ -153,6 +153,14 @@ def test_sigterm_ends_it_like_ctrl_c_and_without_a_trainer_status_says_so(folder
     assert not (folder / "trainer.log").exists()
 
 
+def test_a_second_server_of_a_project_says_where_the_first_is_and_goes_on(folder: Path):
+    with annotating(folder, "--no-train") as first, annotating(folder, "--no-train") as second:
+        until(lambda: "another server already" in second.said.read_text())
+        address = first.link.partition("/login")[0]
+        assert f"another server already, at {address}: both share its answers" in second.said.read_text()
+        assert "another server" not in first.said.read_text()
+
+
 def test_the_token_is_said_once_and_written_nowhere(folder: Path):
     with annotating(folder, "--no-train") as server:
         with server.client() as client:

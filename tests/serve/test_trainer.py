@@ -324,6 +324,15 @@ def test_a_training_that_fails_is_said_and_the_last_model_goes_on_serving(school
     assert _model(None, noted, None)["training"] is False
 
 
+def test_a_trainer_ends_when_a_tag_is_added_so_that_it_is_built_anew(school: Class, monkeypatch: pytest.MonkeyPatch):
+    store = school.project.store
+    monkeypatch.setattr(background.time, "sleep", lambda seconds: store.note("tags", [*store.tags, "NEW"]))  # as another process does
+
+    background._train(school.trainer, background.Pulse(school.project, lambda job: job()))
+
+    assert store.tags[-1] == "NEW"
+
+
 def test_answers_that_a_new_tag_leaves_open_do_not_call_for_a_training_again_and_again(school: Class):
     for sentence in list(school.project.store.sentences())[:4]:
         school.project.store.save(sentence.id, 1, "label", [])

@@ -39,6 +39,7 @@ def annotate(
     from seqmix.serve.connections import server
     from seqmix.serve.project import open_project
     from seqmix.serve.security import Hosts
+    from seqmix.serve.servers import known_server
     from seqmix.serve.supervisor import Supervisor
 
     with open_project(project) as own:
@@ -59,7 +60,9 @@ def annotate(
             say(f"{own.settings.name}: {link}")
             if host not in _LOOPBACK:
                 say("others on the network can reach this page with a link of their own; the connection is not encrypted")
-            with _opened(link if browser else None):
+            with known_server(own.store, f"http://{shown}:{taken}") as others, _opened(link if browser else None):
+                if others:
+                    say(f"this project has another server already, at {', '.join(others)}: both share its answers, and one of them trains")
                 _serve(server(app, grace=3), listener, trainer)
     say("stopped; every answer that was shown as saved is saved")
 
