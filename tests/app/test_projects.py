@@ -177,7 +177,7 @@ def test_guidelines_and_settings_are_kept(seqmix_command, notes, tmp_path):
         (["--tags", "PER", "--labels", "some"], "--labels is 'some'; it must be keep or drop"),
         (["--tags", "PER", "--unit", "page"], "--unit is 'page'; it must be one of line, paragraph"),
         (["--tags", "PER", "--guidelines", "nowhere.md"], "nowhere.md: cannot read the guidelines"),
-        (["--tags", "PER", "--store", "mysql://localhost/x"], "found a URL of 'mysql'"),
+        (["--tags", "PER", "--store", "mysql://localhost/x"], "store must be postgresql://user@host/database, or left out"),
         (["--tags", "PER", "--seed-labels", "gazette:dev"], "has a label that is no span of this project's tags PER"),
     ],
 )

@@ -139,16 +139,30 @@ def test_a_login_link_clicked_on_another_site_goes_on_from_here_since_a_redirect
     assert site.ask("/login", token=None, query=f"token={TOKEN}", sec_fetch_site="none", accept="text/html").status == 303
 
 
-def test_a_store_that_does_not_answer_is_a_503_with_a_sentence():
+def test_a_store_that_does_not_answer_is_a_constant_503_for_annotators_and_401_for_strangers():
     def look_up(token: str):
-        raise StoreError("the store is gone")
+        raise StoreError("the store postgresql://seq@10.0.0.1/secret does not answer")
 
     site = Site()
-    site.guard.keys = Keys(look_up)
+    assert site.ask().status == 200
+    site.clock.now += 3
+    site.guard.keys._look_up = look_up
     answer = site.ask()
 
-    assert (answer.status, answer.error) == (503, "the store is gone")
+    assert (answer.status, answer.error) == (503, "the store does not answer for the moment; what was shown as saved is saved")
     assert site.ask(token=None).status == 401
+    stranger = site.ask(token="x" * 43, host="evil.example")
+    assert stranger.status == 401
+    assert b"10.0.0.1" not in stranger.body
+
+
+def test_a_revoked_link_ends_within_two_seconds():
+    site = Site()
+    assert site.ask().status == 200
+    site.guard.keys._look_up = lambda token: None
+    site.clock.now += 2
+
+    assert site.ask().status == 401
 
 
 def test_login_with_a_wrong_token_is_401_even_for_someone_who_is_logged_in():

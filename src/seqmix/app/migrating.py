@@ -109,10 +109,10 @@ def _in_rounds(folder: Path, known: int) -> object:
 
 def _in_store(folder: Path, known: int) -> object:
     """The version of a project's tables."""
-    from seqmix.serve.project import STORE, read_settings
-    from seqmix.serve.store import sqlite_url, store_version
+    from seqmix.serve.project import read_settings, store_url
+    from seqmix.serve.store import store_version
 
-    return store_version(read_settings(folder).store or sqlite_url(folder / STORE))
+    return store_version(store_url(folder, read_settings(folder)))
 
 
 def _in_labelstudio(folder: Path, known: int) -> object:

@@ -23,7 +23,7 @@ from seqmix.serve.credentials import Keys
 from seqmix.serve.estimates import Estimates
 from seqmix.serve.project import Project
 from seqmix.serve.records import Annotator
-from seqmix.serve.replies import reply
+from seqmix.serve.replies import UNREACHABLE, reply
 from seqmix.serve.security import Guard, Hosts, Limits
 from seqmix.serve.site import Site
 from seqmix.serve.turns import Turns
@@ -111,11 +111,11 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _told(request: Request, error: Exception) -> Response:
-    """An error of our own: it is one sentence already."""
+    """An error of our own: it is one sentence already. What the database says is for the log alone."""
     status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
     if status == 503:
         _log.error("%s", error)
-    return reply({"error": str(error)}, status)
+    return reply({"error": UNREACHABLE if status == 503 else str(error)}, status)
 
 
 async def _broken(request: Request, error: Exception) -> Response:

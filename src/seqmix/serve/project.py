@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import URL
+
 from seqmix.data.files import replacing
 from seqmix.data.plain import open_plain, refuse_links
 from seqmix.data.sentence import Sentence
@@ -23,6 +25,7 @@ from seqmix.data.versions import foreign
 from seqmix.errors import ConfigError, DataError, SeqMixError, StoreError, TagError
 from seqmix.serve.building import building, clear_moved, settle
 from seqmix.serve.queue import Rules
+from seqmix.serve.remote import check_url, need_trust, trust
 from seqmix.serve.store import Store, create_store, open_store, sqlite_url, store_version
 from seqmix.serve.texts import Added
 from seqmix.serve.vetting import PARTS
@@ -56,6 +59,8 @@ class Settings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "tags", tuple(self.tags))
         check_tags(self.tags)
+        if self.store is not None:
+            check_url(self.store)
         if not self.name.strip() or not self.name.isprintable():
             raise ConfigError(f"the name of a project is one line of printable text; found {self.name!r}")
         for key, low, high in (
@@ -172,6 +177,8 @@ def _create_remote(folder: Path, settings: Settings, url: str, guidelines: str |
 
     try:
         create_store(url, settings.tags, fill_and_place).close()
+        with suppress(DataError):  # without a folder for settings it is asked for when the project is opened
+            trust(url)
     except BaseException:
         with suppress(StoreError):  # nobody knows what became of the commit: the folder opens, or is made anew by the same command
             if placed and store_version(url) is None:
@@ -190,7 +197,7 @@ def open_project(folder: Path) -> Project:
     file = folder / STORE
     if settings.store is None and not file.exists():
         raise StoreError(f"{folder} has no {STORE}: the project is not whole; restore it from a backup, or make a new one")
-    store = open_store(settings.store or sqlite_url(file))
+    store = open_store(store_url(folder, settings))
     gone = [tag for tag in store.tags if tag not in settings.tags]
     if gone:
         store.close()
@@ -198,6 +205,14 @@ def open_project(folder: Path) -> Project:
     if store.tags != settings.tags:
         store.set_tags(settings.tags)
     return Project(folder, settings, store)
+
+
+def store_url(folder: Path, settings: Settings) -> str | URL:
+    """Where a project's store is; a database that this user has not used before is refused."""
+    if settings.store is None:
+        return sqlite_url(folder / STORE)
+    need_trust(settings.store, folder)
+    return settings.store
 
 
 def read_settings(folder: Path) -> Settings:

@@ -9,6 +9,8 @@ from typing import Any
 
 from starlette.responses import Response
 
+UNREACHABLE = "the store does not answer for the moment; what was shown as saved is saved"  # subtle: names no user, host or path
+
 
 def reply(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response."""

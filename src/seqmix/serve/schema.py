@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +48,10 @@ from sqlalchemy import (
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from seqmix.errors import MissingExtraError, StoreError
+from seqmix.serve import remote
 from seqmix.serve.vetting import harden, vet
 
 SCHEMA = 2
-_LOCK = 0x5E91  # PostgreSQL: writers of one database take turns by this number, as SQLite's do by itself
 _Key = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up only what it calls INTEGER
 
 tables = MetaData()
@@ -196,13 +197,13 @@ def connect(url: str | URL, new: bool = False) -> Engine:
                 raise StoreError(f"there is no project in the store {parsed.database}; seqmix init makes one")
             engine = create_engine(parsed, pool_size=16, max_overflow=48, connect_args={"timeout": 30})
         else:
-            engine = create_engine(parsed, pool_size=8, max_overflow=24, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+            engine = create_engine(parsed, pool_size=8, max_overflow=24, pool_pre_ping=True, connect_args=remote.connect_args(parsed))
     except (ArgumentError, NoSuchModuleError) as error:
         raise StoreError(f"this is no URL of a store: {str(error).splitlines()[0]}; expected postgresql://user@host/database") from error
     except ImportError as error:
         raise MissingExtraError("postgres", "a store in PostgreSQL") from error
-    event.listen(engine, "connect", _on_connect_sqlite if name == "sqlite" else _on_connect_postgresql)
-    event.listen(engine, "begin", _on_begin_sqlite if name == "sqlite" else _on_begin_postgresql)
+    event.listen(engine, "connect", _on_connect_sqlite if name == "sqlite" else partial(remote.on_connect, new))
+    event.listen(engine, "begin", _on_begin_sqlite if name == "sqlite" else remote.on_begin)
     return engine
 
 
@@ -221,20 +222,6 @@ def _on_begin_sqlite(conn: Connection) -> None:
         conn.exec_driver_sql(f"PRAGMA synchronous = {wait}")
         conn.info["synchronous"] = wait
     conn.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def _on_connect_postgresql(dbapi: Any, _: object) -> None:
-    with dbapi.cursor() as cursor:  # a server set to lose the last answers in a power cut is told not to
-        cursor.execute("SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'")
-    dbapi.commit()
-
-
-def _on_begin_postgresql(conn: Connection) -> None:
-    writes = conn.get_execution_options().get("seqmix_writes")
-    if writes:
-        conn.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-        if writes != "durable":
-            conn.exec_driver_sql("SET LOCAL synchronous_commit = off")
 
 
 def create(conn: Connection) -> None:

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from seqmix.errors import StoreError
 from seqmix.serve.credentials import Keys, given_token, login
 from seqmix.serve.records import Annotator
-from seqmix.serve.replies import reply
+from seqmix.serve.replies import UNREACHABLE, reply
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _CSP = (
@@ -159,7 +159,9 @@ class Guard:
         try:
             person = find(token) if self.keys.remembers(token) else await run_in_threadpool(find, token)
         except StoreError as error:
-            raise Refused(503, str(error)) from error
+            if self.keys.knew(token):
+                raise Refused(503, UNREACHABLE) from error
+            person = None  # a stranger, or somebody we cannot tell from one
         if person is None:
             raise Refused(401, NO_TOKEN, WWW_Authenticate="Bearer")
         return person
