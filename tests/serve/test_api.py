@@ -394,6 +394,21 @@ def generated(own) -> str:
     return digest(made.tokens)
 
 
+def test_generated_sentences_tell_nobody_what_others_said_of_a_sentence_they_may_be_asked(tmp_path):
+    with project(tmp_path / "p", overlap_share=1.0) as own, serve(own, limits=PLENTY) as site:
+        generated(site.project)
+        (record,) = site.ada.get("/api/generated").json()["generated"]
+        parents = [parent["id"] for parent in record["parents"]]
+        for id in parents:
+            site.project.store.save(id, site.ada.id, "label", [(0, 1, "PER")])
+        (seen,) = site.bo.get("/api/generated").json()["generated"]
+        assert seen["tokens"] == record["tokens"] and any(record["tags"])
+        assert not any(seen["tags"]) and seen["window"] is None
+        assert all(parent["window"] is None for parent in seen["parents"])
+        assert own.store.unread(site.bo.id, parents) == set(parents)
+        assert own.store.unread(site.ada.id, parents) == set()  # who has answered may see
+
+
 def test_generated_sentences_show_their_lineage_and_can_be_vetoed(site: Served):
     id = generated(site.project)
     (one,) = site.ada.get("/api/generated").json()["generated"]

@@ -300,7 +300,7 @@ from seqmix.serve.store import Store
 def die(*given):
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[3] == "settings":
-    project._write_settings = die
+    project.write_settings = die
 elif sys.argv[3] == "commit":  # of PostgreSQL, when the folder is in its place
     place = project.building
     from contextlib import contextmanager
@@ -315,8 +315,7 @@ project.create_project(Path(sys.argv[1]), (from_text(f"s:{i}", f"Lena {i}") for 
 """
 
 
-@pytest.mark.parametrize("at", ["settings", "commit"])
-@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize(("at", "there"), [("settings", False), ("commit", True)])
 def test_a_kill_at_the_end_of_init_stands_in_the_way_of_nothing(url, tmp_path, at, there):
     remote, folder = url if isinstance(url, str) else "", tmp_path / "p"
     if there:

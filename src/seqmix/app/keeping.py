@@ -23,3 +23,18 @@ def trust(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A proje
         raise ConfigError(f"{folder} has its store in a file of its own; there is no database to trust")
     remote.trust(url)
     emit(f"{remote.place(url)} is known from now on")
+
+
+def backup(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A project folder made by init; people may be annotating it.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The new folder to write, a project too: open it to restore.")],
+) -> None:
+    """Copy a project, answers and models, while its page runs or not."""
+    extra("sqlalchemy", "serve", "a project")
+    from seqmix.serve.backup import back_up
+    from seqmix.serve.project import open_project
+
+    with open_project(folder) as own:
+        events = back_up(own, out)
+        sentences = own.store.count()
+    emit(f"{out}: {sentences} sentences and all answers up to event {events}; it is a project like the first, and opens like one")

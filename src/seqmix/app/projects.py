@@ -14,7 +14,7 @@ import typer
 from seqmix.app.config import Policy
 from seqmix.app.console import count, emit, progress, say
 from seqmix.app.inputs import Comment, FormatName, Misaligned, Quiet, TagColumn, TokenColumn, format_options, labeled_data
-from seqmix.app.keeping import trust
+from seqmix.app.keeping import backup, trust
 from seqmix.app.raw import read_text
 from seqmix.data import formats
 from seqmix.data.scheme import SCHEMES
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Folder = Annotated[Path, typer.Argument(help="A project folder made by init.")]
 project = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Look after a project.")
 project.command()(trust)
+project.command()(backup)
 
 
 def init(

@@ -64,6 +64,12 @@ class Database:
             finally:
                 self._local.reader = None
 
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A transaction whose reads are all of one moment; in SQLite every one is."""
+        with self._told(), self._engine.connect() as conn:
+            yield conn if conn.dialect.name == "sqlite" else conn.execution_options(isolation_level="REPEATABLE READ")
+
     @property
     def _open(self) -> Connection | None:
         return getattr(self._local, "writer", None)

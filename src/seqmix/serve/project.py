@@ -235,12 +235,12 @@ def change_settings(folder: Path, **changes: Any) -> Settings:
     """Write some settings anew, once it is certain that they are good ones."""
     before = read_settings(folder)
     settings = replace(before, **changes)
-    _write_settings(folder, settings, (folder / SETTINGS).stat().st_mode & 0o777)
+    write_settings(folder, settings, (folder / SETTINGS).stat().st_mode & 0o777)
     return settings
 
 
-def _write_settings(folder: Path, settings: Settings, mode: int) -> None:
-    """subtle: the mode is set before the text is there, so that a password is readable by others at no moment."""
+def write_settings(folder: Path, settings: Settings, mode: int) -> None:
+    """Write project.toml. subtle: the mode is set before the text is there, so that a password is readable by others at no moment."""
     with replacing(folder / SETTINGS) as beside:
         beside.touch(mode)
         beside.write_text(settings.toml(), encoding="utf-8", newline="\n")
@@ -293,4 +293,4 @@ def _refuse_taken(folder: Path, store: str | None, guidelines: str | None) -> No
 def _write_part(part: Path, settings: Settings, guidelines: str | None) -> None:
     if guidelines is not None:
         (part / GUIDELINES).write_text(guidelines, encoding="utf-8", newline="\n")
-    _write_settings(part, settings, 0o600)
+    write_settings(part, settings, 0o600)

@@ -33,9 +33,10 @@ def router(site: Site) -> APIRouter:
 
     @routes.get("/generated")
     def generated(me: Me, offset: Annotated[Offset, Query()] = 0, limit: Annotated[Count, Query()] = 50) -> Response:
-        """What SeqMix made of the labels, newest first, with its parents."""
+        """What SeqMix made of the labels, newest first, with its parents; without the labels of those this annotator may be asked yet."""
         found, total = store.generated(limit, offset)
-        return reply({"generated": _with_parents(store, found), "total": total})
+        blind = bool(site.project.settings.overlap_share) and not me.admin
+        return reply({"generated": _with_parents(store, found, me.id if blind else None), "total": total})
 
     @routes.post("/generated/{id}/veto")
     def veto(id: str, body: Veto, me: Me) -> Response:
@@ -64,14 +65,16 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def _with_parents(store: Store, found: list[Generated]) -> list[dict[str, Any]]:
+def _with_parents(store: Store, found: list[Generated], reader: int | None) -> list[dict[str, Any]]:
     ids = {id for one in found for id in one.record["lineage"]["parents"]}
+    unread = set() if reader is None else store.unread(reader, ids)
     known = {sentence.id: sentence for sentence in store.sentences(sorted(ids))}
     shown_ones = []
     for one in found:
         lineage = one.record["lineage"]
+        open_to = unread.isdisjoint(lineage["parents"])
         parents = [
-            {"id": id, "tokens": known[id].tokens if id in known else [], "window": window}
+            {"id": id, "tokens": known[id].tokens if id in known else [], "window": window if open_to else None}
             for id, window in zip(lineage["parents"], lineage["windows"], strict=False)
         ]
         shown_ones.append(
@@ -79,9 +82,9 @@ def _with_parents(store: Store, found: list[Generated]) -> list[dict[str, Any]]:
                 "id": one.id,
                 "generation": one.generation,
                 "tokens": one.record["tokens"],
-                "tags": [_row(row) for row in one.record.get("ner_tags") or []],
+                "tags": [_row(row) if open_to else {} for row in one.record.get("ner_tags") or []],
                 "method": lineage["method"],
-                "window": lineage["windows"][lineage["into"]] if lineage["weight"] is not None else None,
+                "window": lineage["windows"][lineage["into"]] if lineage["weight"] is not None and open_to else None,
                 "parents": parents,
                 "weight": lineage["weight"],
                 "score": lineage["score"],

@@ -33,6 +33,12 @@ def gold(conn: Connection, streams: Collection[str]) -> list[Answer]:
     return _read(conn, wanted.order_by(queue.c.lot))
 
 
+def unread(conn: Connection, annotator_id: int, ids: Collection[str]) -> set[str]:
+    """Of these sentences those that others answered and this annotator did not: they may be asked yet, and must not know."""
+    said = conn.execute(select(current.c.sentence_id, current.c.annotator_id).where(current.c.sentence_id.in_(ids))).all()
+    return {row.sentence_id for row in said} - {row.sentence_id for row in said if row.annotator_id == annotator_id}
+
+
 def history(conn: Connection, annotator_id: int, n: int) -> list[Answer]:
     """An annotator's answers that count, the newest first."""
     said = _said().join(current, current.c.seq == events.c.seq).where(current.c.annotator_id == annotator_id)

@@ -278,6 +278,11 @@ class Store(Database):
         with self.reading() as conn:
             return standing.gold(conn, streams or _STREAMS)
 
+    def unread(self, annotator_id: int, ids: Collection[str]) -> set[str]:
+        """Of these sentences those that only others have answered."""
+        with self.reading() as conn:
+            return standing.unread(conn, annotator_id, ids)
+
     def history(self, annotator_id: int, n: int = 20) -> list[Answer]:
         """An annotator's last answers that still count, the newest first: where going back leads."""
         with self.reading() as conn:

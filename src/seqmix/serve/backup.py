@@ -1,0 +1,90 @@
+"""A copy of a project that opens as one, right while the server runs: everything acknowledged before it began is in it.
+
+A store in SQLite is copied by SQLite itself, as it stood at one moment; one in PostgreSQL is read in one snapshot into a file of SQLite.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Table, insert, select
+
+from seqmix.data.files import replacing
+from seqmix.data.plain import open_plain
+from seqmix.errors import DataError, StoreError
+from seqmix.serve import schema
+from seqmix.serve.building import settle
+from seqmix.serve.project import GUIDELINES, MODELS, STORE, Project, write_settings
+from seqmix.serve.store import Store, create_store, sqlite_url
+from seqmix.serve.texts import PAGE, paged
+
+
+def back_up(project: Project, out: Path) -> int:
+    """Copy a project to a new folder, whole or not at all; how many events it holds."""
+    out = out.absolute()
+    if out.exists() or out.is_symlink():
+        raise DataError("expected the name of a new folder; a backup is never written over", out)
+    with replacing(out, folder=True) as part:
+        part.chmod(0o700)
+        (part / STORE).touch(0o600)
+        if project.settings.store is None:
+            _copy_file(project.folder / STORE, part / STORE)
+        else:
+            _copy_remote(project.store, part / STORE)
+        settle(part / STORE)
+        write_settings(part, replace(project.settings, store=None), 0o600)
+        for name in (GUIDELINES, "training.toml"):
+            with suppress(FileNotFoundError), open_plain(project.folder / name, "rb") as file:
+                (part / name).write_bytes(file.read())
+        _copy_models(project.models, part / MODELS)
+        with Store(schema.connect(sqlite_url(part / STORE))) as copy:
+            events = copy.counts().events
+        settle(part / STORE)
+    return events
+
+
+def _copy_file(store: Path, copy: Path) -> None:
+    try:
+        with closing(sqlite3.connect(store, timeout=30)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)  # all in one step: of one moment, while others go on writing
+    except sqlite3.Error as error:
+        raise StoreError(f"the store {store} cannot be copied: {error}") from error
+
+
+def _copy_remote(source: Store, copy: Path) -> None:
+    """subtle: several reads are of one moment only in a transaction that says so."""
+    schema_key = schema.meta.c.key == "schema"
+
+    def fill(target: Store) -> None:
+        with source.snapshot() as old, target.writing() as new:
+            new.execute(schema.meta.delete().where(~schema_key))
+            for table in schema.tables.sorted_tables:
+                wanted: Any = select(table) if table is not schema.meta else select(table).where(~schema_key)
+                for page in paged(old.execution_options(yield_per=PAGE).execute(wanted.order_by(*_order(table))).mappings(), PAGE):
+                    new.execute(insert(table), [dict(row) for row in page])
+
+    create_store(sqlite_url(copy), source.tags, fill).close()
+
+
+def _order(table: Table) -> list[Any]:
+    return list(table.primary_key.columns)  # an event comes after the one it undoes
+
+
+def _copy_models(models: Path, copy: Path) -> None:
+    """The taggers as they stand; one that the trainer removes meanwhile is left out, since it has a newer one by then."""
+    for path in sorted(models.iterdir()) if models.is_dir() else ():
+        if path.name == "lock" or path.name.startswith("."):
+            continue
+        copy.mkdir(exist_ok=True)
+        try:
+            if path.is_dir():
+                shutil.copytree(path, copy / path.name, symlinks=True)
+            else:
+                shutil.copyfile(path, copy / path.name, follow_symlinks=False)
+        except (FileNotFoundError, shutil.Error):
+            shutil.rmtree(copy / path.name, ignore_errors=True)
