@@ -132,6 +132,21 @@ def test_a_journal_that_names_a_file_to_delete_is_not_played_back(project: Path,
     assert private.read_text() == SECRET
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "tokens = 'no JSON'", "tokens = '" + "[" * 5000 + "]" * 5000 + "'", "tokens = '{}'", "tokens = '[1, 2]'", "tokens = x'00ff'",
+        "text = '[1]'", "offsets = '5'", "offsets = '[[1, 2, 3]]'", "offsets = '[[\"a\", {}]]'",
+    ],
+)  # fmt: skip
+def test_values_that_we_did_not_write_are_one_line(project: Path, change: str, capfd: pytest.CaptureFixture[str]) -> None:
+    schema(f"UPDATE sentences SET {change}")(project / "store.sqlite")
+
+    assert run(["export", str(project), "--all", "--out", str(project.parent / "x.jsonl"), "--format", "jsonl-tokens"]) == 2
+    said = capfd.readouterr().err
+    assert said.splitlines()[-1].startswith("error: the store holds a ") and "Traceback" not in said
+
+
 def test_what_the_store_may_compute_is_not_trusted(project: Path) -> None:
     with open_project(project) as own, own.store.reading() as conn:
         assert conn.exec_driver_sql("PRAGMA trusted_schema").scalar() == 0

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from seqmix.data.scheme import tag
 from seqmix.data.sentence import Row, Span
-from seqmix.errors import DataError, TagError
+from seqmix.errors import DataError, StoreError, TagError
 
 Kind = Literal["label", "skip", "undo", "adjudicate"]
 Stream = Literal["active", "audit", "overlap", "seed"]
@@ -231,4 +231,7 @@ def dumps(value: Any) -> str:
 
 def loads(text: str | None) -> Any:
     """The inverse of `dumps`; None stays None."""
-    return None if text is None else json.loads(text)
+    try:
+        return None if text is None else json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StoreError("the store holds a value that we did not write; restore the project from a backup") from error

@@ -15,7 +15,7 @@ from seqmix.data.formats.jsonl_tokens import plain_rows
 from seqmix.data.scheme import prefixed
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
-from seqmix.errors import DataError, TagError
+from seqmix.errors import DataError, SeqMixError, StoreError, TagError
 from seqmix.serve.answers import marks_of, ranges_of
 from seqmix.serve.records import digest, dumps, is_key, loads, rows
 from seqmix.serve.schema import events, meta, queue, sentences
@@ -114,8 +114,14 @@ def paged(given: Iterable[Any], size: int) -> Iterator[list[Any]]:
 
 def bare(row: Row[Any]) -> Sentence:
     """A sentence out of its row, without labels."""
-    offsets = None if row.offsets is None else tuple((a, b) for a, b in loads(row.offsets))
-    return Sentence(row.id, tuple(loads(row.tokens)), (), loads(row.text), offsets)
+    tokens, text = loads(row.tokens), loads(row.text)
+    try:
+        offsets = None if row.offsets is None else tuple((a, b) for a, b in loads(row.offsets))
+        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens) or not isinstance(text, str | None):
+            raise TypeError
+        return Sentence(row.id, tuple(tokens), (), text, offsets)
+    except (TypeError, ValueError, SeqMixError) as error:
+        raise StoreError(f"the store holds a sentence {row.id!r} that we did not write; restore the project from a backup") from error
 
 
 def _labeled(row: Row[Any], since: int) -> Sentence:
