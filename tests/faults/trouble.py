@@ -59,7 +59,7 @@ def _cases(stage: Stage, share: float) -> Iterator[tuple[str, Case, Scene, int]]
     for scene in (*runs, *inits, Background(stage)):
         yield "full disk", full_disk, scene, max(1, round(share * 12))
     yield "full disk under a server", full_disk_of_a_server, Background(stage), max(1, round(share * 3))
-    for scene in (*runs, *inits):
+    for scene in runs:
         yield "read-only disk", read_only_disk, scene, max(1, round(share * 4))
     for scene in (Simulate(stage), Sweep(stage)):
         yield "two writers", two_writers, scene, max(1, round(share * 3))
