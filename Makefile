@@ -60,18 +60,21 @@ audit: $(VENV)/ready
 	$(BIN)/python scripts/audit.py
 	$(BIN)/python scripts/sbom.py sbom.json
 
-$(VENV)/ready: requirements.lock pyproject.toml
+# Every file is held against its hash. A build of torch for the CPU comes first where pip knows one; that of the index needs CUDA's packages.
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
+$(VENV)/ready: requirements.lock requirements-cpu.lock requirements-cuda.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(PIP) -r requirements-cpu.lock 2>/dev/null || true
+	$(PIP) -r requirements.lock
+	$(BIN)/pip check >/dev/null || $(PIP) -r requirements-cuda.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-# After changing dependencies in pyproject.toml: resolve anew, then write down what was chosen.
+# After changing dependencies in pyproject.toml: resolve anew, then write down what was chosen and the hashes of its files.
 lock:
 	rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock
-	$(VENV)/lock/bin/pip install --quiet torch==2.13.0 hatchling editables
-	$(VENV)/lock/bin/pip install --quiet ".[dev,spacy,hf,gguf,track,postgres,scale]"
-	$(VENV)/lock/bin/pip freeze --exclude seqmix | sed -e 's/^\(torch==[0-9.]*\)+cpu$$/\1/' -e 's/^atheris==.*/&; sys_platform == "linux"/' > requirements.lock
+	$(VENV)/lock/bin/pip install --quiet --disable-pip-version-check packaging
+	$(VENV)/lock/bin/python scripts/lock.py
 	rm -rf $(VENV)/lock
 
 clean:
