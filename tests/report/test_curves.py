@@ -141,6 +141,20 @@ def test_generated_sentences_come_with_their_round_and_broken_ones_with_their_pl
         load_generated(run)
 
 
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\n"])
+def test_no_cell_of_a_strangers_run_is_a_formula(start: str, tmp_path: Path) -> None:
+    path = run_directory(tmp_path / "run", arm=f'{start}HYPERLINK("x")\r=1', rounds=1)
+    lines = [json.loads(line) for line in (path / "rounds.jsonl").read_text().splitlines()]
+    for split in ("dev", "test"):
+        lines[0][split]["precision"] = f"{start}1"
+    (path / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    rows = list(csv.reader(io.StringIO(as_csv(load_runs([path])), newline="")))
+
+    assert rows[1][0] == f'\'{start}HYPERLINK("x") =1' and rows[1][9] == f"'{start}1"
+    assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))]
+
+
 def test_the_table_has_a_line_for_each_round_and_split(tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(load_runs([run_directory(tmp_path / "run", rounds=2)])))))
 

@@ -18,6 +18,7 @@ from seqmix.report.statistics import Curve, Interval, mean_interval
 FORMAT_VERSION = 1
 SPLITS = ("test", "dev")
 _WHOLE = ("seed", "round", "labeled", "tokens", "spans")
+_COMPUTED = tuple("=+-@\t\n")  # how a cell begins that spreadsheets take for a formula
 COSTS = {"labeled": "labeled sentences", "tokens": "labeled tokens", "spans": "labeled spans"}
 
 
@@ -189,8 +190,16 @@ def as_csv(runs: Iterable[Run]) -> str:
         for r in run.rounds:
             for split in (split for split in SPLITS if split in r.scores):
                 start = [run.arm, run.seed, r.number, r.labeled, r.tokens, r.spans, r.generated, split]
-                writer.writerow([*start, *(r.scores[split].get(figure, "") for figure in figures)])
+                writer.writerow([_inert(cell) for cell in (*start, *(r.scores[split].get(figure, "") for figure in figures))])
     return out.getvalue()
+
+
+def _inert(cell: Any) -> Any:
+    """The cell, a text that a spreadsheet would compute behind an apostrophe: arms, and what stands for figures, may be a stranger's."""
+    if cell is None or isinstance(cell, int | float):
+        return cell
+    text = str(cell).replace("\r", " ")  # subtle: csv leaves a lone \r unquoted, and what follows it would begin a row
+    return f"'{text}" if text[:1] in _COMPUTED else text
 
 
 def _round(record: Mapping[str, Any]) -> Round:
