@@ -19,9 +19,9 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from email.message import Message
 from email.parser import Parser
 from pathlib import Path
 from typing import Any
@@ -101,19 +101,22 @@ class Index:
         wheels = sorted(file.url for version, file in files if version == newest and file.name.endswith(".whl"))
         linux = [url for url in wheels if "manylinux" in url and "x86_64" in url and ("cp311" in url or "abi3" in url)]
         wheel = (linux or [url for url in wheels if "x86_64" in url] or wheels)[0]
-        return newest, [str(one) for one in Parser().parsestr(self._metadata(wheel)).get_all("Requires-Dist") or ()]
+        return newest, self._requires(wheel, name)
 
     def _links(self, page: Any) -> Iterable[Any]:
         response = self._collector.fetch_response(page)
         return [] if response is None else list(self._parse(response))
 
-    def _metadata(self, wheel: str) -> str:
-        """What a wheel says of itself: from beside it where the index has that, else from the wheel."""
+    def _requires(self, wheel: str, name: str) -> list[str]:
+        """What a wheel says it requires: from beside it where the index has that, else from the wheel, as pip reads it."""
+        from pip._internal.metadata import MemoryWheel, get_wheel_distribution
+
         beside = self._session.get(wheel + ".metadata") if not wheel.startswith("file:") else None
         if beside is not None and beside.status_code == 200:
-            return str(beside.content.decode("utf-8"))
-        with zipfile.ZipFile(io.BytesIO(self._content(wheel))) as packed:
-            return packed.read(next(name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))).decode("utf-8")
+            metadata: Message = Parser().parsestr(beside.content.decode("utf-8"))
+        else:
+            metadata = get_wheel_distribution(MemoryWheel(wheel, io.BytesIO(self._content(wheel))), name).metadata
+        return [str(one) for one in metadata.get_all("Requires-Dist") or ()]
 
     def _content(self, url: str) -> bytes:
         if url.startswith("file:"):
