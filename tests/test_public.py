@@ -42,6 +42,22 @@ def test_the_public_names_are_these() -> None:
     assert all(getattr(seqmix, name) is not None for name in seqmix.__all__)
 
 
+def test_a_type_checker_knows_every_public_name(tmp_path: Path) -> None:
+    names = [name for name in seqmix.__all__ if name != "__version__"]
+    (tmp_path / "snippet.py").write_text("import seqmix\n" + "".join(f"reveal_type(seqmix.{name})\n" for name in names))
+
+    heavy = ("numpy", "pydantic", "scipy", "tokenizers", "torch", "transformers")
+    skipped = "".join(f"[mypy-{name}.*]\nfollow_imports = skip\n" for name in heavy)
+    ours = f"[mypy]\nmypy_path = {ROOT / 'src'}\nfollow_imports = silent\nignore_missing_imports = True\n"
+    (tmp_path / "mypy.ini").write_text(ours + skipped)
+    words = [sys.executable, "-m", "mypy", "snippet.py"]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    told = re.findall(r'Revealed type is "(.*)"', ended.stdout)
+    assert len(told) == len(names), ended.stdout + ended.stderr
+    assert not [name for name, kind in zip(names, told, strict=True) if kind == "Any"]
+
+
 def test_reading_data_and_showing_help_load_no_torch() -> None:
     code = "import sys, seqmix, seqmix.app.cli; seqmix.sample('gazette:dev'); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -13,7 +13,22 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # so that editors and type checkers see what is imported when first used
+    from seqmix.augment.discriminator import Perplexity, ScoreRange
+    from seqmix.augment.replacement import Replacement
+    from seqmix.augment.seqmix import SeqMix
+    from seqmix.data.formats import read, write
+    from seqmix.data.samples import sample
+    from seqmix.data.scheme import spans
+    from seqmix.data.scoring import score
+    from seqmix.data.sentence import Sentence, Span
+    from seqmix.data.tagset import TagSet
+    from seqmix.errors import SeqMixError
+    from seqmix.loop.learner import ActiveLearner, Recipe
+    from seqmix.loop.pool import Pool
+    from seqmix.tagger import Settings, Tagger
 
 __version__ = "0.1.0"
 
@@ -41,7 +56,27 @@ _PUBLIC = {
     "Pool": "seqmix.loop.pool",
     "SeqMixError": "seqmix.errors",
 }
-__all__ = [*_PUBLIC, "__version__"]
+__all__ = [
+    "ActiveLearner",
+    "Perplexity",
+    "Pool",
+    "Recipe",
+    "Replacement",
+    "ScoreRange",
+    "Sentence",
+    "SeqMix",
+    "SeqMixError",
+    "Settings",
+    "Span",
+    "TagSet",
+    "Tagger",
+    "__version__",
+    "read",
+    "sample",
+    "score",
+    "spans",
+    "write",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from seqmix.app.console import emit, say
-from seqmix.app.inputs import Comment, Data, FormatName, Key, Misaligned, TagColumn, TokenColumn, drawn, format_options, labeled_data
+from seqmix.app.inputs import Comment, Data, FormatName, Key, Misaligned, TagColumn, TokenColumn, drawn, format_options, group, labeled_data
 from seqmix.app.scoring import Address, Engine
 from seqmix.augment.pairing import VARIANTS
 from seqmix.augment.replacement import METHODS
@@ -26,47 +26,50 @@ from seqmix.scale.augmenting import augment_in_parts
 from seqmix.scale.engines import crew_of
 from seqmix.scale.workers import Crew
 
+_mixing, _judging, _words = group("How sentences are mixed"), group("What is accepted"), group("The words that are generated")
+_large, _telling = group("Large sets"), group("What is told")
+
 
 def augment(
     data: Data,
     out: Annotated[Path | None, typer.Option(help="Where to write the new sentences: JSONL of tokens, with lineage.")] = None,
     variant: Annotated[str, typer.Option(help=", ".join((*VARIANTS, *METHODS, BEST)) + ".")] = "sub",
     rate: Annotated[float, typer.Option(help="New sentences for each labeled one (r).")] = 0.2,
-    alpha: Annotated[float, typer.Option(help="λ ~ Beta(α, α).")] = 8.0,
-    window: Annotated[int, typer.Option(help="Tokens in a window (s).")] = 5,
-    density: Annotated[float, typer.Option(help="Share of valid tags a window needs (η0).")] = 0.6,
+    alpha: Annotated[float, _mixing(help="λ ~ Beta(α, α).")] = 8.0,
+    window: Annotated[int, _mixing(help="Tokens in a window (s).")] = 5,
+    density: Annotated[float, _mixing(help="Share of valid tags a window needs (η0).")] = 0.6,
     score_range: Annotated[
         str,
-        typer.Option(
+        _judging(
             help="What is accepted: 0x,400x, how many times less probable a new word may make its parent; 0,500, perplexity itself; "
             "5%,95%, quantiles of the real ones; '~500', by chance; off."
         ),
     ] = "0x,400x",
     base: Annotated[
-        str | None, typer.Option(help="Of the perplexity: e, or 2 as the paper writes it; 2 for whole unless given, else e.")
+        str | None, _judging(help="Of the perplexity: e, or 2 as the paper writes it; 2 for whole unless given, else e.")
     ] = None,
-    lm: Annotated[str, typer.Option(help="The language model: starter, a Hugging Face name or a folder.")] = "starter",
-    encoder: Annotated[str, typer.Option(help="Whose embeddings make the table.")] = "starter",
-    table: Annotated[str, typer.Option(help="Source of the table: encoder, trained or contextual.")] = "encoder",
-    distance: Annotated[str, typer.Option(help="l2, cosine or csls.")] = "l2",
-    seen: Annotated[bool, typer.Option(help="Only words that occur in the data are generated.")] = False,
-    alphabetic: Annotated[bool, typer.Option(help="Only words made of letters are generated.")] = False,
-    min_count: Annotated[int, typer.Option(min=0, help="Only words that occur at least this often in the data are generated.")] = 0,
-    windows: Annotated[str, typer.Option(help="fixed (s tokens) or spans (entity spans).")] = "fixed",
-    partners: Annotated[str, typer.Option(help="random or similar (nearest in embedding space).")] = "random",
-    oov: Annotated[str, typer.Option(help="Words that are no entry: mean of their pieces, or mixed pieces by pieces.")] = "mean",
-    keep_case: Annotated[bool, typer.Option(help="A new word takes the casing of the word it replaces.")] = False,
-    max_uses: Annotated[int | None, typer.Option(help="How often one sentence may serve as a parent.")] = None,
-    weight: Annotated[float | None, typer.Option(help="A fixed λ.")] = None,
+    lm: Annotated[str, _judging(help="The language model: starter, a Hugging Face name or a folder.")] = "starter",
+    encoder: Annotated[str, _words(help="Whose embeddings make the table.")] = "starter",
+    table: Annotated[str, _words(help="Source of the table: encoder, trained or contextual.")] = "encoder",
+    distance: Annotated[str, _words(help="l2, cosine or csls.")] = "l2",
+    seen: Annotated[bool, _words(help="Only words that occur in the data are generated.")] = False,
+    alphabetic: Annotated[bool, _words(help="Only words made of letters are generated.")] = False,
+    min_count: Annotated[int, _words(min=0, help="Only words that occur at least this often in the data are generated.")] = 0,
+    windows: Annotated[str, _mixing(help="fixed (s tokens) or spans (entity spans).")] = "fixed",
+    partners: Annotated[str, _mixing(help="random or similar (nearest in embedding space).")] = "random",
+    oov: Annotated[str, _mixing(help="Words that are no entry: mean of their pieces, or mixed pieces by pieces.")] = "mean",
+    keep_case: Annotated[bool, _mixing(help="A new word takes the casing of the word it replaces.")] = False,
+    max_uses: Annotated[int | None, _mixing(help="How often one sentence may serve as a parent.")] = None,
+    weight: Annotated[float | None, _mixing(help="A fixed λ.")] = None,
     limit: Annotated[int | None, typer.Option(help="Use this many of the sentences, drawn at random with the seed.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same sentences.")] = 0,
-    part_size: Annotated[int | None, typer.Option(help="Augment parts of so many sentences by themselves (5000 is usual).")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Parts at a time, each in a process of its own.")] = 1,
+    part_size: Annotated[int | None, _large(help="Augment parts of so many sentences by themselves (5000 is usual).")] = None,
+    workers: Annotated[int, _large(min=1, help="Parts at a time, each in a process of its own.")] = 1,
     engine: Engine = "local",
     address: Address = None,
-    explain: Annotated[bool, typer.Option(help="Tell each pair as the paper's case study does, the rejected ones too.")] = False,
-    explain_html: Annotated[Path | None, typer.Option(help="The same as an HTML page.")] = None,
-    stats: Annotated[bool, typer.Option(help="Print figures about what was generated.")] = False,
+    explain: Annotated[bool, _telling(help="Tell each pair as the paper's case study does, the rejected ones too.")] = False,
+    explain_html: Annotated[Path | None, _telling(help="The same as an HTML page.")] = None,
+    stats: Annotated[bool, _telling(help="Print figures about what was generated.")] = False,
     format: FormatName = None,
     tag_column: TagColumn = -1,
     token_column: TokenColumn = 0,

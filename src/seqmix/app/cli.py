@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
@@ -13,42 +14,66 @@ from seqmix.app import adapting, annotating, augmenting, corpora, migrating, pro
 from seqmix.app.console import emit, err, say
 from seqmix.errors import SeqMixError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+Command = Callable[..., None]
+COMMANDS: Mapping[str, Sequence[tuple[Command, str]]] = {  # in the order of --help, each with an example
+    "Label": (
+        (projects.init, "seqmix init names --text notes.txt --tags PER,ORG,LOC"),
+        (annotating.annotate, "seqmix annotate names"),
+        (projects.export, "seqmix export names --out labels.conll"),
+        (serving.serve, "seqmix serve --label-studio --folder backend"),
+    ),
+    "Train": (
+        (tagging.train, "seqmix train gazette:train --dev gazette:dev --out ner"),
+        (tagging.evaluate, "seqmix evaluate ner gazette:test"),
+        (tagging.predict, "seqmix predict ner notes.txt --out notes.jsonl --confidence"),
+        (adapting.adapt, "seqmix adapt notes.txt --out encoder"),
+    ),
+    "Augment and simulate": (
+        (augmenting.augment, "seqmix augment gazette:train --rate 0.2 --out more.jsonl"),
+        (simulating.simulate, "seqmix simulate --preset demo --data gazette --out runs/a"),
+        (simulating.status, "seqmix status runs/a"),
+        (simulating.report, "seqmix report runs/a runs/b --out report.html"),
+    ),
+    "Scale": (
+        (scoring.score, "seqmix score notes.txt --model ner --top 50 --out top.jsonl"),
+        (sweeping.sweep, "seqmix sweep experiments/smoke.toml --out sweeps/smoke --workers 2"),
+    ),
+    "Files": (
+        (corpora.convert, "seqmix convert export.json train.conll"),
+        (corpora.info, "seqmix info train.conll"),
+        (migrating.migrate, "seqmix migrate runs/a"),
+    ),
+}
+WELCOME = """\
+seqmix: from raw text and a few labels to a good tagger. Three commands to try:
+
+  seqmix init names --text notes.txt --tags PER,ORG,LOC    your own text, then: seqmix annotate names
+  seqmix train gazette:train --out ner                     a tagger of the sample corpus, or of your file
+  seqmix simulate --preset demo --data gazette --out run   how active learning with SeqMix goes, without people
+
+seqmix --help lists all commands; seqmix COMMAND --help ends with an example."""
+
+app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 
 @app.callback(invoke_without_command=True)
 def main(
-    debug: Annotated[bool, typer.Option(help="Show the traceback of an error.")] = False,
+    context: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """From raw text and a few labels to a good tagger."""
     if version:
         emit(f"seqmix {__version__}")
-        raise typer.Exit()
+    elif context.invoked_subcommand is None:
+        emit(WELCOME)
 
 
-for command in (
-    projects.init,
-    tagging.train,
-    tagging.predict,
-    tagging.evaluate,
-    adapting.adapt,
-    annotating.annotate,
-    augmenting.augment,
-    serving.serve,
-    projects.export,
-    simulating.simulate,
-    simulating.status,
-    simulating.report,
-    sweeping.sweep,
-    scoring.score,
-    corpora.convert,
-    corpora.info,
-    migrating.migrate,
-):
-    app.command()(command)
-app.add_typer(projects.project, name="project")
-app.add_typer(scoring.pool, name="pool")
+for panel, commands in COMMANDS.items():
+    for command, example in commands:
+        app.command(rich_help_panel=panel, epilog=f"Example: {example}")(command)
+app.add_typer(projects.project, name="project", rich_help_panel="Label")
+app.add_typer(scoring.pool, name="pool", rich_help_panel="Scale")
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -56,7 +81,8 @@ def run(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments
     try:
-        app(["--debug"] * debug + [a for a in arguments if a != "--debug"], standalone_mode=True)
+        ended = app(["--debug"] * debug + [a for a in arguments if a != "--debug"], standalone_mode=False)
+        return ended if isinstance(ended, int) else 0
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     except SeqMixError as error:
@@ -73,7 +99,12 @@ def run(arguments: list[str] | None = None) -> int:
         place = f"{error.filename}: " if error.filename is not None else ""
         say(f"error: {place}{error.strerror or error}")
         return 2
-    return 0
+    except Exception as error:
+        shown: Any = error
+        if not hasattr(error, "show"):
+            raise
+        shown.show()  # a wrong use of the command line, in the words of the library that reads it
+        return int(shown.exit_code)
 
 
 def entry() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,15 +17,23 @@ from seqmix.data.scheme import SCHEMES
 from seqmix.data.sentence import Sentence, unique_ids
 from seqmix.errors import ConfigError, DataError
 
+
+def group(title: str) -> Callable[..., Any]:
+    """`typer.Option` for options that stand together in --help."""
+    return partial(typer.Option, rich_help_panel=title)
+
+
+reading = group("How the data is read")
 Data = Annotated[str, typer.Argument(help="A file or folder in any format read, or a sample: gazette:train, gazette:dev, gazette:test.")]
 FormatName = Annotated[
-    str | None, typer.Option(help="The format of the input, when the guess is wrong: " + ", ".join(formats.FORMATS) + ".")
+    str | None,
+    reading(help="The format of the input, when the guess is wrong: " + ", ".join(formats.FORMATS) + "."),
 ]
-TagColumn = Annotated[int, typer.Option(help="CoNLL columns: which holds the tags, counted from 0; -1 is the last.")]
-TokenColumn = Annotated[int, typer.Option(help="CoNLL columns: which holds the tokens.")]
-Comment = Annotated[str, typer.Option(help="CoNLL columns: lines that start with this are comments (by default none are).")]
-Key = Annotated[str, typer.Option(help="CoNLL-U: UPOS, XPOS or a key of the MISC column.")]
-Misaligned = Annotated[str, typer.Option(help="A span that cuts a token: error, expand or drop.")]
+TagColumn = Annotated[int, reading(help="CoNLL columns: which holds the tags, counted from 0; -1 is the last.")]
+TokenColumn = Annotated[int, reading(help="CoNLL columns: which holds the tokens.")]
+Comment = Annotated[str, reading(help="CoNLL columns: lines that start with this are comments (by default none are).")]
+Key = Annotated[str, reading(help="CoNLL-U: UPOS, XPOS or a key of the MISC column.")]
+Misaligned = Annotated[str, reading(help="A span that cuts a token: error, expand or drop.")]
 Quiet = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 

@@ -8,13 +8,11 @@ from typing import Annotated
 import typer
 
 from seqmix.app.console import emit
-from seqmix.data.formats.base import extra
 from seqmix.errors import ConfigError
 
 
 def trust(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A project whose store is in PostgreSQL.")]) -> None:
     """Say that you know the database a project has its store in; your password may go there."""
-    extra("sqlalchemy", "serve", "a project")
     from seqmix.serve import remote
     from seqmix.serve.project import read_settings
 
@@ -30,7 +28,6 @@ def backup(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The new folder to write, a project too: open it to restore.")],
 ) -> None:
     """Copy a project, answers and models, while its page runs or not."""
-    extra("sqlalchemy", "serve", "a project")
     from seqmix.serve.backup import back_up
     from seqmix.serve.project import open_project
 

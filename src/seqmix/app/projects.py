@@ -13,7 +13,7 @@ import typer
 
 from seqmix.app.config import Policy
 from seqmix.app.console import count, emit, progress, say
-from seqmix.app.inputs import Comment, FormatName, Misaligned, Quiet, TagColumn, TokenColumn, format_options, labeled_data
+from seqmix.app.inputs import Comment, FormatName, Misaligned, Quiet, TagColumn, TokenColumn, format_options, group, labeled_data, reading
 from seqmix.app.keeping import backup, trust
 from seqmix.app.raw import read_text
 from seqmix.data import formats
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from seqmix.serve.project import Created, Project
 
 Folder = Annotated[Path, typer.Argument(help="A project folder made by init.")]
-project = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Look after a project.")
+_learning, _measuring = group("How the model learns along"), group("How it is measured")
+project = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Look after a project: status, annotators, settings.")
 project.command()(trust)
 project.command()(backup)
 
@@ -36,8 +37,8 @@ def init(
         str, typer.Option(help="What to label: a file or folder in any format read, raw text a line a sentence, or a CSV file.")
     ],
     tags: Annotated[str, typer.Option(help="The types of span there are, such as PER,ORG,LOC; at most 35.")],
-    column: Annotated[str | None, typer.Option(help="CSV: the column that holds the text.")] = None,
-    unit: Annotated[str, typer.Option(help="Raw text: what a sentence is, a line or a paragraph.")] = "line",
+    column: Annotated[str | None, reading(help="CSV: the column that holds the text.")] = None,
+    unit: Annotated[str, reading(help="Raw text: what a sentence is, a line or a paragraph.")] = "line",
     labels: Annotated[
         str | None, typer.Option(help="What to do with labels the text has already: keep them as seed, or drop them.")
     ] = None,
@@ -45,15 +46,15 @@ def init(
     guidelines: Annotated[Path | None, typer.Option(help="A Markdown file to show beside the text.")] = None,
     name: Annotated[str | None, typer.Option(help="What to call the project; the folder's name by default.")] = None,
     store: Annotated[str | None, typer.Option(help="postgresql://user@host/database for a team; a file in the folder by default.")] = None,
-    policy: Annotated[str, typer.Option(help="How sentences are chosen: " + ", ".join(get_args(Policy)) + ".")] = "nte",
-    audit: Annotated[float, typer.Option(help="The share of random sentences, for an honest F1.")] = 0.1,
-    overlap: Annotated[float, typer.Option(help="The share of sentences a second annotator answers too.")] = 0.0,
-    batch: Annotated[int, typer.Option(help="New answers between two trainings.")] = 10,
-    encoder: Annotated[str, typer.Option(help="starter, a Hugging Face name, or a folder.")] = "starter",
-    head: Annotated[str, typer.Option(help="linear or crf.")] = "linear",
-    augment: Annotated[str, typer.Option(help="SeqMix's variant: whole, sub, label, or none.")] = "sub",
+    policy: Annotated[str, _learning(help="How sentences are chosen: " + ", ".join(get_args(Policy)) + ".")] = "nte",
+    audit: Annotated[float, _measuring(help="The share of random sentences, for an honest F1.")] = 0.1,
+    overlap: Annotated[float, _measuring(help="The share of sentences a second annotator answers too.")] = 0.0,
+    batch: Annotated[int, _learning(help="New answers between two trainings.")] = 10,
+    encoder: Annotated[str, _learning(help="starter, a Hugging Face name, or a folder.")] = "starter",
+    head: Annotated[str, _learning(help="linear or crf.")] = "linear",
+    augment: Annotated[str, _learning(help="SeqMix's variant: whole, sub, label, or none.")] = "sub",
     direction: Annotated[str, typer.Option(help="Of the text: auto, ltr or rtl.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Same seed, same order of sentences.")] = 0,
+    seed: Annotated[int, _learning(help="Same seed, same order of sentences.")] = 0,
     format: FormatName = None,
     tag_column: TagColumn = -1,
     token_column: TokenColumn = 0,
@@ -131,7 +132,7 @@ def export(
     say("; ".join([f"{count(written, 'sentence')} written to {out}", *notes]))
 
 
-@project.command()
+@project.command(epilog="Example: seqmix project status names")
 def status(folder: Folder, json_out: Quiet = False) -> None:
     """Say how far a project is, how good its model, and how far people agree."""
     from seqmix.app.standing import facts, lines
@@ -141,7 +142,7 @@ def status(folder: Folder, json_out: Quiet = False) -> None:
     emit(json.dumps(found, ensure_ascii=False) if json_out else "\n".join(lines(found)))
 
 
-@project.command()
+@project.command(epilog="Example: seqmix project annotators names --add omar")
 def annotators(
     folder: Folder,
     add: Annotated[list[str] | None, typer.Option(help="Add somebody and print their link, this once.")] = None,
@@ -166,7 +167,7 @@ def annotators(
                 emit(f"{one.annotator.name}\t{one.labeled} labeled" + ("\tadmin" if one.annotator.admin else ""))
 
 
-@project.command("set")
+@project.command("set", epilog="Example: seqmix project set names --batch 20")
 def change(
     folder: Folder,
     policy: Annotated[str | None, typer.Option(help="How sentences are chosen.")] = None,

@@ -24,7 +24,7 @@ from seqmix.scale.pool import PoolOnDisk, is_pool, open_pool
 from seqmix.scale.shards import Unit
 from seqmix.scale.sources import fingerprint, read_source, units_in_place
 
-pool = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Pools of any size as folders on disk.")
+pool = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Pools of any size as folders on disk.")
 _EVERY = 10.0  # seconds between two lines of progress
 _NOT_ALONE: Mapping[str, str] = {  # policies that cannot score one sentence by itself, and why
     "kmeans": "it clusters the pool",
@@ -37,7 +37,7 @@ Engine = Annotated[str, typer.Option(help="local (processes of this machine, or 
 Address = Annotated[str | None, typer.Option(help="The Ray cluster to use: auto or host:port; a new one on this machine without.")]
 
 
-@pool.command()
+@pool.command(epilog="Example: seqmix pool build crawl/ more.parquet --out pool")
 def build(
     texts: Annotated[
         list[str], typer.Argument(metavar="TEXT...", help="Files, folders of files, samples or pools, in any format read or Parquet.")
@@ -60,7 +60,7 @@ def build(
     say(f"{_told(made)}, written to {out} in {time.monotonic() - start:.0f} s")
 
 
-@pool.command()
+@pool.command(epilog="Example: seqmix pool info pool")
 def info(folder: Annotated[Path, typer.Argument(metavar="POOL", help="A folder made by build.")], json_out: Quiet = False) -> None:
     """Say what is in a pool."""
     found = open_pool(folder)

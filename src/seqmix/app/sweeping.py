@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,14 +18,15 @@ from seqmix.app.console import emit, say
 from seqmix.app.scoring import Address, Engine
 from seqmix.app.simulating import training_runs
 from seqmix.app.sweep import Arm, Experiment, jobs, parse_seeds, read_sweep
-from seqmix.app.sweep_board import Board
-from seqmix.app.sweep_results import need_parquet
 from seqmix.app.sweep_worker import Here, inputs_of, run_job
 from seqmix.data.files import clear_leftovers
 from seqmix.errors import ConfigError
 from seqmix.loop.run import locked
 from seqmix.scale.engines import crew_of
 from seqmix.scale.workers import unless_set
+
+if TYPE_CHECKING:
+    from seqmix.app.sweep_board import Board
 
 _MANY, _SHARE = 12, 12  # workers, and per cent of a GPU
 
@@ -50,6 +51,9 @@ def sweep(
     dry_run: Annotated[bool, typer.Option(help="Print the arms and how many runs and trainings they are, and stop.")] = False,
 ) -> None:
     """Run arms × seeds of an experiment into one table of results."""
+    from seqmix.app.sweep_board import Board  # here, since it loads scipy
+    from seqmix.app.sweep_results import need_parquet
+
     start = time.monotonic()
     experiment = read_sweep(file)
     chosen = experiment.chosen(arms)

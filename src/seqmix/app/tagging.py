@@ -26,6 +26,7 @@ from seqmix.app.inputs import (
     TokenColumn,
     drawn,
     format_options,
+    group,
     labeled_data,
     read_data,
 )
@@ -39,20 +40,22 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import ConfigError, DataError
 
+_model, _training = group("The model"), group("The training")
+
 
 def train(
     data: Data,
     out: Annotated[Path, typer.Option(help="The folder the tagger is written to.")],
     dev: Annotated[str | None, typer.Option(help="Labeled data to score the tagger on when it is done.")] = None,
-    encoder: Annotated[str, typer.Option(help="starter, a Hugging Face name, or a folder.")] = "starter",
-    head: Annotated[str, typer.Option(help="linear or crf.")] = "linear",
-    epochs: Annotated[int, typer.Option(help="Passes over the data.")] = 10,
-    steps: Annotated[int | None, typer.Option(help="Optimizer steps instead of epochs.")] = None,
-    lr: Annotated[float | None, typer.Option(help="Learning rate; 3e-4 for the starter and 5e-5 for others by default.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Sentences a step.")] = 32,
-    limit: Annotated[int | None, typer.Option(help="Train on this many sentences, drawn at random with the seed.")] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 0,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda; the best there is by default.")] = None,
+    encoder: Annotated[str, _model(help="starter, a Hugging Face name, or a folder.")] = "starter",
+    head: Annotated[str, _model(help="linear or crf.")] = "linear",
+    epochs: Annotated[int, _training(help="Passes over the data.")] = 10,
+    steps: Annotated[int | None, _training(help="Optimizer steps instead of epochs.")] = None,
+    lr: Annotated[float | None, _training(help="Learning rate; 3e-4 for the starter and 5e-5 for others by default.")] = None,
+    batch_size: Annotated[int, _training(help="Sentences a step.")] = 32,
+    limit: Annotated[int | None, _training(help="Train on this many sentences, drawn at random with the seed.")] = None,
+    seed: Annotated[int, _training(help="Same seed, same bytes.")] = 0,
+    device: Annotated[str | None, _model(help="cpu or cuda; the best there is by default.")] = None,
     format: FormatName = None,
     tag_column: TagColumn = -1,
     token_column: TokenColumn = 0,
@@ -60,7 +63,10 @@ def train(
     key: Key = "UPOS",
     misaligned: Misaligned = "error",
 ) -> None:
-    """Train a tagger on labeled data; `accelerate launch -m seqmix train …` does it in several processes, a GPU each."""
+    """Train a tagger on labeled data.
+
+    `accelerate launch -m seqmix train` and the same options train it in several processes, a GPU each.
+    """
     from seqmix.tagger import Settings, Tagger
     from seqmix.tagger.processes import joined, left_alone
 
