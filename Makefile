@@ -1,5 +1,7 @@
 # make demo · make test · make check · make faults · make fuzz · make bench · make results · make audit    (each makes its own .venv first)
-PYTHON ?= python3.11
+# The first Python from 3.11 on that there is; make PYTHON=… takes another.
+RECENT := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(firstword $(foreach one,python3.11 python3.12 python3.13 python3.14 python3,$(shell $(one) -c '$(RECENT)' 2>/dev/null && echo $(one))))
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -63,6 +65,7 @@ audit: $(VENV)/ready
 # Every file is held against its hash. A build of torch for the CPU comes first where pip knows one; that of the index needs CUDA's packages.
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 $(VENV)/ready: requirements.lock requirements-cpu.lock requirements-cuda.lock pyproject.toml
+	@$(or $(PYTHON),false) -c '$(RECENT)' || { echo 'seqmix needs Python 3.11 or later with its module venv: install python3 and python3-venv (python3.11 or later), or name yours: make PYTHON=/path/to/python3' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -r requirements-cpu.lock 2>/dev/null || true
 	$(PIP) -r requirements.lock
