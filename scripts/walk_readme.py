@@ -74,18 +74,14 @@ def run(words: Sequence[str], folder: Path, watch: Callable[[subprocess.Popen[st
 
 
 def run_here(words: Sequence[str], folder: Path) -> Outcome:
-    """A command of ours in this process, which has loaded what most of them need; `-c CODE` runs the code."""
+    """A command of ours in this process, which has loaded what most of them need."""
     sys.modules.update(dict.fromkeys(EXTRAS))
     from seqmix.app.cli import run as ours
 
     before, start = Path.cwd(), time.process_time()
     os.chdir(folder)
     try:
-        if words[0] == "-c":
-            exec(compile(words[1], "README.md", "exec"), {"__name__": "__main__"})
-            code = 0
-        else:
-            code = ours(list(words))
+        code = ours(list(words))
     finally:
         os.chdir(before)
     return code, time.process_time() - start
@@ -96,8 +92,8 @@ def look_at_the_page(process: subprocess.Popen[str], log: Path) -> None:
     for _ in range(1200):
         if found := re.search(r"http://\S+", log.read_text(encoding="utf-8")):
             break
-        if process.poll() is not None:
-            return
+        if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            return  # it has ended, which whoever waits for it will see
         time.sleep(0.1)
     else:
         process.kill()
@@ -134,7 +130,7 @@ def walk(page: str, folder: Path, python: Path, quick: bool) -> list[tuple[str, 
     for script in scripts(page):
         text = re.sub(r"Tagger\(", "Tagger(settings=seqmix.Settings(steps=2), ", script) if quick else script
         print("the Python block" + " with two steps" * quick, flush=True)
-        ended.append(("the Python block", run_here(["-c", text], folder) if quick else run([str(python), "-c", text], folder)))
+        ended.append(("the Python block", run([str(python), "-c", text], folder)))
         print(f"    exit {ended[-1][1][0]}, {ended[-1][1][1]:.0f} s of CPU", flush=True)
     return ended
 

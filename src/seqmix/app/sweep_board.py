@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from seqmix.app.console import err, say
+from seqmix.app.console import err, safe, say
 from seqmix.app.digests import DATA, MODELS, summary
 from seqmix.app.sweep import Arm, Experiment, Job
 from seqmix.app.sweep_results import DIGESTS, Row, Runs, ordered, read_runs, rows_of, write_parquet, write_results
@@ -72,7 +72,7 @@ class Board:
         job = event.job
         if event.kind == "told":
             if self._status is not None:
-                self._status.update(f"{self._count()}; {job}, round {event.value['round']}: {_figures(event.value)}")
+                self._status.update(safe(f"{self._count()}; {job}, round {event.value['round']}: {_figures(event.value)}"))
             return
         if event.kind == "done":
             self.done += 1
