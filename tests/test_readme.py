@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,3 +16,13 @@ def test_every_command_of_the_readme_works_where_no_optional_package_is_installe
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stdout.splitlines()[-1] == "15 commands, 0 failed"
+
+
+def test_every_command_says_how_long_it_takes_and_a_large_download_can_be_avoided() -> None:
+    page = (SCRIPT.parents[1] / "README.md").read_text(encoding="utf-8")
+    lines = [line for block in re.findall(r"```console\n(.*?)```", page, flags=re.S) for line in block.splitlines() if line]
+
+    assert len(lines) >= 15
+    for line in lines:
+        assert re.search(r"#.*(\d|½|quarter of an hour).*(s|min|hour)\b|how long the rest takes|until Ctrl-C", line), line
+    assert "install PyTorch's CPU build first" in page

@@ -143,7 +143,7 @@ def test_bad_input_is_one_clear_line_and_nothing_is_lost(
     assert "need 108 different sentences, but there are 36" in refused(
         "--data", str(data), "--out", str(tmp_path / "r"), *settings(encoder, **{"loop.seed_size": 100})
     )
-    assert "expected a folder" in refused("--data", "nowhere", "--out", str(tmp_path / "r"), *settings(encoder))
+    assert "there is no such folder" in refused("--data", "nowhere", "--out", str(tmp_path / "r"), *settings(encoder))
     assert "no file for train" in refused("--data", str(tmp_path), "--out", str(tmp_path / "r"), *settings(encoder))
     assert "say where" in refused("--data", str(data), *settings(encoder))
     (tmp_path / "file").write_text("x")
