@@ -155,10 +155,11 @@ def reached(plugin: Plugin, root: Path, modules: list[str]) -> Tests:
 def choose(tests: Tests, module: str, lines: range, budget: float) -> list[str]:
     """The tests that reach a statement, quickest first, as many as the budget allows.
 
-    Where none does, those that reach any of the module or nothing at all: what importing does may be looked at from outside.
+    Where none does, those of the files with a test that reaches the module, and those that reach nothing: they look at it from outside.
     """
     names = [name for name, test in tests.items() if not set(test["lines"].get(module, ())).isdisjoint(lines)]
-    names = names or [name for name, test in tests.items() if module in test["lines"] or not test["lines"]]
+    files = {name.partition("::")[0] for name, test in tests.items() if module in test["lines"]}
+    names = names or [name for name, test in tests.items() if name.partition("::")[0] in files or not test["lines"]]
     total, few = 0.0, []
     for name in sorted(names, key=lambda name: ("[postgresql" in name, tests[name]["seconds"])):
         total += tests[name]["seconds"]

@@ -197,8 +197,9 @@ def test_entities_are_refused_and_never_fetched(declaration: str, tmp_path: Path
 
 
 def test_half_a_pair_or_a_document_of_another_kind_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="with <TEXT> or <BODY>"):
-        list(formats.read(put(tmp_path, apf(), "just text")))
+    with pytest.raises(DataError, match="with <TEXT> or <BODY>") as caught:
+        list(formats.read(put(tmp_path, apf(), "just text " * 20)))
+    assert caught.value.line == 1 and caught.value.text == ("just text " * 20)[:80]
     (tmp_path / "doc.sgm").unlink()
     with pytest.raises(DataError, match=r"expected the text doc\.sgm beside"):
         list(formats.read(tmp_path))

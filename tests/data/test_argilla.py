@@ -113,6 +113,7 @@ def test_offsets_that_fit_neither_way_follow_the_option(tmp_path: Path) -> None:
         (record(suggestions={"q": [PER]}), '"suggestions" to be an object'),
         ({"text": "a", "q.responses": 5}, '"q.responses" to be a list'),
         ({"text": "a", "q.responses": [[]], "q.responses.status": []}, '"q.responses.status" to be a list'),
+        ({"text": "a", "q.responses": [[]], "q.responses.status": ["submitted", "draft"]}, '"q.responses.status" to be a list'),
     ],
 )
 def test_a_broken_record_says_what_was_expected(broken: object, match: str, tmp_path: Path) -> None:

@@ -109,6 +109,9 @@ def test_bytes_that_are_no_utf8_are_named(tmp_path: Path) -> None:
 
     with pytest.raises(DataError, match=r"a\.txt:2: expected UTF-8"):
         read(tmp_path)
+    (tmp_path / "a.txt").write_bytes(b"\n\xe9")
+    with pytest.raises(DataError, match=r"a\.txt:2: expected UTF-8"):
+        read(tmp_path)
 
 
 def test_sentences_are_grouped_by_document_and_labels(tmp_path: Path) -> None:

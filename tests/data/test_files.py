@@ -183,6 +183,19 @@ def test_the_names_of_new_folders_are_synced_too(tmp_path, monkeypatch):
     assert make_folder(tmp_path / "runs") == []
 
 
+def test_everything_in_a_new_folder_is_synced(tmp_path, monkeypatch):
+    synced = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (synced.append(Path(f"/proc/self/fd/{handle}").readlink().name), real(handle)))
+
+    with replacing(tmp_path / "model", folder=True) as beside:
+        (beside / "inner").mkdir()
+        (beside / "inner" / "weights").write_text("1")
+        (beside / "config").write_text("2")
+
+    assert {"weights", "inner", "config", beside.name, tmp_path.name} <= set(synced)
+
+
 def test_what_a_killed_process_left_behind_does_no_harm(tmp_path):
     (tmp_path / f".a.txt.{os.getpid()}.part").mkdir()  # the same process number, from another day
     write_text(tmp_path / "a.txt", "new")

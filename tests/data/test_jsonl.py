@@ -32,6 +32,20 @@ def test_tokens_with_tags_under_any_of_their_names(key: str, tmp_path: Path) -> 
     assert sentence == Sentence("a:1", ("Lena", "left"), ("B-PER", {"O": 0.5, "B-X": 0.5}))
 
 
+@pytest.mark.parametrize("alone", [{"text": "Lena left"}, {"offsets": [[0, 4], [5, 9]]}])
+def test_a_text_without_offsets_and_offsets_without_a_text_are_passed_over(alone: dict[str, object], tmp_path: Path) -> None:
+    assert read(tmp_path, "jsonl-tokens", {"tokens": ["Lena", "left"], **alone}) == [Sentence("a:1", ("Lena", "left"))]
+
+
+def test_raw_text_is_a_sentence_for_each_line_that_is_not_empty(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Lena left.\n \n\nShe slept.\n")
+
+    found = list(formats.read(tmp_path / "a.txt", "text"))
+
+    assert [(s.id, s.text, s.labeled) for s in found] == [("a:1", "Lena left.", False), ("a:4", "She slept.", False)]
+    assert [s.tokens for s in found] == [("Lena", "left", "."), ("She", "slept", ".")]
+
+
 @pytest.mark.parametrize(
     ("record", "match"),
     [

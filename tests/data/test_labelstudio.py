@@ -162,6 +162,25 @@ def test_a_broken_array_says_what_was_expected(content: str, match: str, tmp_pat
         list(records.json_array(tmp_path / "a.json"))
 
 
+@pytest.mark.parametrize(
+    ("content", "line", "shown"),
+    [
+        ("\n{}", 2, "{}"),
+        ("\n\n \n[\n5]", 5, "5]"),
+        ("[{},\n{}\n]\n" + "x" * 100, 3, "x" * 80),
+        ("\n[{},\n\n[]" + " " * 100 + "]", 4, "[]" + " " * 78),
+    ],
+)
+def test_a_broken_array_is_named_with_its_line_and_the_start_of_what_stands_there(
+    content: str, line: int, shown: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.json").write_text(content)
+
+    with pytest.raises(DataError) as caught:
+        list(records.json_array(tmp_path / "a.json"))
+    assert (caught.value.line, caught.value.text) == (line, shown)
+
+
 def test_a_broken_array_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "_CHUNK", 100)
     (tmp_path / "a.json").write_text("[{broken}, " + '{"a": 1}, ' * 1000 + "]")

@@ -113,6 +113,10 @@ def test_nothing_found_and_nothing_to_find_score_zero():
     assert (score([], []).f1, score([], []).accuracy) == (0.0, 0.0)
 
 
+def test_nothing_scored_is_a_score_of_zeros():
+    assert score([], []) == Score() == Score(0, 0, 0, {}, 0, 0, 0, "") and Count() == Count(0, 0, 0)
+
+
 def test_macro_f1_is_the_mean_over_types_in_gold_or_prediction():
     ours = score([["B-X", "B-Y", "O"]], [["B-X", "O", "B-Z"]])
 

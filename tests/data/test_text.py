@@ -66,3 +66,24 @@ def test_a_sentence_from_text_has_the_text_behind_each_token(text: str) -> None:
 def test_offsets_from_outside_are_checked(offsets: object) -> None:
     with pytest.raises(DataError, match="expected offsets"):
         checked_offsets(offsets, "abcd")
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        (0x0E01, 0x0E30), (0x1000, 0x102A), (0x1780, 0x17B3), (0x2E80, 0x2FD5), (0x3005, 0x3007), (0x3041, 0x30FF), (0x31F0, 0x31FF),
+        (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAD9), (0xFF66, 0xFF9F), (0x20000, 0x3134A),
+    ],
+)  # fmt: skip
+def test_scripts_without_spaces_are_cut_character_by_character_from_their_first_to_their_last(first: int, last: int) -> None:
+    assert cut(chr(first) * 2 + "ab" + chr(last) * 2) == [chr(first), chr(first), "ab", chr(last), chr(last)]
+
+
+@pytest.mark.parametrize("code", [0x0F00, 0x10A0, 0x3105, 0xA000, 0xFB00])
+def test_letters_just_outside_those_scripts_stay_together(code: int) -> None:
+    assert cut("a" + chr(code) * 2) == ["a" + chr(code) * 2]
+
+
+@pytest.mark.parametrize("code", [0x0301, 0x1F3FB, 0x1F3FF, 0xE0020, 0xE007F])
+def test_marks_skin_tones_and_tag_characters_sit_on_what_stands_before_them(code: int) -> None:
+    assert cut("\U0001f44b" + chr(code) + "a") == ["\U0001f44b" + chr(code), "a"]

@@ -131,9 +131,10 @@ def _counted(found: list[CharSpan], text: str, offsets: Offsets, options: Option
 
 def _fits(found: list[CharSpan], offsets: Offsets, text: str) -> bool:
     try:
-        return bool(align(offsets, found, "error", Counter(), text)) or not found
+        align(offsets, found, "error", Counter(), text)
     except TagError:
         return False
+    return True
 
 
 def _record(sentence: Sentence, options: Options) -> dict[str, Any]:
