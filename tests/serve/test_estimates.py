@@ -16,7 +16,7 @@ from seqmix.data.sentence import Sentence, Span
 from seqmix.data.text import from_text
 from seqmix.serve import estimates
 from seqmix.serve.estimates import Agreement, Estimates, Progress, agreement, conflicts, span_counts
-from seqmix.serve.intervals import with_interval
+from seqmix.serve.intervals import intervals, with_interval
 from seqmix.serve.queue import Rules, next_sentence
 from seqmix.serve.records import Generation, Mark
 from seqmix.serve.store import Store, create_store, sqlite_url
@@ -60,6 +60,14 @@ def test_the_interval_holds_the_figure_shrinks_with_more_sentences_and_is_the_sa
     assert (many.n, few.n) == (400, 50)
     half = 1.96 * np.sqrt(many.f1 * (1 - many.f1) / 400)  # each sentence is one span found at its place: a share, whose interval is known
     assert (many.high - many.low) / 2 == pytest.approx(half, rel=0.05)  # 90 % would be 16 % less
+
+
+def test_a_model_has_the_same_interval_alone_and_among_others():
+    rng = np.random.default_rng(1)
+    one, other = (np.stack([np.full(60, 2), np.full(60, 2), rng.integers(0, 3, 60)], axis=1).astype(np.float64) for _ in range(2))
+
+    for among, alone in zip(intervals(np.stack([one, other], axis=2)), (with_interval(one), with_interval(other)), strict=True):
+        assert (among.f1, among.low, among.high) == pytest.approx((alone.f1, alone.low, alone.high))
 
 
 @pytest.mark.parametrize(("row", "f1"), [([2, 2, 2], 1.0), ([2, 0, 0], 0.0), ([2, 2, 1], 0.5)])
@@ -174,6 +182,20 @@ def test_the_curve_compares_all_models_on_the_same_answers_and_a_forecast_follow
     assert found.curve[-1].f1 == found.audit.f1
     assert found.forecast.gain > 0
     assert found.forecast.low <= found.forecast.gain <= found.forecast.high
+
+
+def progress_after(url, labeled: tuple[int, ...]) -> Progress:
+    """Of models that get better, each trained on so many sentences."""
+    with answered(url, 20) as store:
+        for number, count in enumerate(labeled):
+            store.publish(Generation(number, count, audit=predictions(store, 4 * (number + 1))))
+        return Estimates(store, every=0).progress()
+
+
+def test_a_training_without_new_labels_is_no_step_to_forecast_from(tmp_path):
+    found = progress_after(sqlite_url(tmp_path / "store.sqlite"), (10, 10, 20, 20))
+
+    assert len(found.curve) == 4 and found.forecast is None
 
 
 def test_a_new_answer_a_correction_an_undo_and_a_new_model_change_the_figure(url):
@@ -306,6 +328,18 @@ def test_agreement_counts_only_what_both_were_sure_of(url):
         found = agreement(store)
 
         assert (found.f1, found.kappa, found.pairs[0].tokens) == (1.0, 1.0, 3)
+        assert conflicts(store) == []
+
+
+def test_agreement_of_two_who_were_sure_of_different_parts_is_about_what_both_were_sure_of(url):
+    with small_store(url) as store:
+        overlap = Rules(0.0, 1.0)
+        for who, marks, sure in ((1, [PER, LOC], [(0, 4)]), (2, [LOC], [(2, 5)])):
+            given = next_sentence(store, who, overlap)
+            store.save(given.sentence.id, who, "label", marks, sure, version=given.version)
+        found = agreement(store)
+
+        assert (found.n, found.pairs[0].tokens, found.f1, found.kappa) == (1, 2, 1.0, 1.0)
         assert conflicts(store) == []
 
 
