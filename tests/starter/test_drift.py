@@ -13,13 +13,13 @@ from seqmix.augment.discriminator import Perplexity
 from seqmix.data.scoring import score
 from seqmix.tagger import Settings, Tagger
 
-F1 = 55.87  # seed 0: 100 sentences, 8 epochs in batches of 8, test of the gazette
+F1 = 58.55  # seed 0: 100 sentences, 8 epochs in batches of 8, test of the gazette
 PERPLEXITY = 208.784  # geometric mean over the first 60 sentences of the test set
 
 
 def test_the_taggers_f1_has_not_drifted() -> None:
     """Within 3 points. On one machine the figure repeats to the digit; other kernels round otherwise, and training makes that grow, but
-    less than another seed does (seeds 0 to 3 gave 55.9, 48.6, 48.1 and 40.0).
+    less than another seed does (seeds 0 to 3 gave 58.6, 59.3, 61.1 and 59.3). The first starter is told from this one: 49.2 with seed 0.
     """
     train, test = seqmix.sample("gazette:train")[:100], seqmix.sample("gazette:test")
     tagger = Tagger(settings=Settings(epochs=8, batch_size=8), device="cpu").fit(train, np.random.default_rng(0))
