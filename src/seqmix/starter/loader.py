@@ -36,6 +36,7 @@ from seqmix.starter.guarded import PROBE, refuse_grown, refuse_growth, tokenizin
 
 STARTER = "starter"
 ADAPTED, ADAPTED_VERSION = "adapt.json", 1  # what `seqmix adapt` leaves in a folder it wrote
+TIED = frozenset(("lm_head.weight", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"))  # heads that are not stored
 _FILES = Path(__file__).parent / "files"
 # What keeps a stranger's files from running code: none of their own is imported, nor asked about; no kernel that their config names is
 # fetched from the hub; weights are safetensors, never a pickle.
@@ -53,7 +54,7 @@ def load_encoder(name: str = STARTER, masked_lm: bool = False) -> tuple[PreTrain
         weights = _weights("encoder")
         if not masked_lm:
             weights = {key.removeprefix("bert."): value for key, value in weights.items() if key.startswith("bert.")}
-        _fill(model, weights)
+        fill(model, weights)
         return model.eval(), starter_tokenizer()
     with _telling(name):
         kind = AutoModelForMaskedLM if masked_lm else AutoModel
@@ -66,7 +67,7 @@ def load_language_model(name: str = STARTER) -> tuple[PreTrainedModel, PreTraine
     if name == STARTER:
         with no_init_weights():
             model: PreTrainedModel = GPT2LMHeadModel(GPT2Config.from_dict(_config("lm")))
-        _fill(model, _weights("lm"))
+        fill(model, _weights("lm"))
         return model.eval(), starter_tokenizer()
     gguf = sorted(Path(name).glob("*.gguf")) if Path(name).is_dir() else []
     extra: dict[str, Any] = {"gguf_file": gguf[0].name} if gguf else {}
@@ -118,8 +119,12 @@ def _config(which: str) -> dict[str, Any]:
 
 @cache  # a loop loads the starter dozens of times; whoever loads copies
 def _weights(which: str) -> dict[str, torch.Tensor]:
+    return read_int8(_FILES / f"{which}.int8.safetensors")
+
+
+def read_int8(path: Path) -> dict[str, torch.Tensor]:
     """Float32 weights: int8 matrices times the float16 scale of each row, the rest widened."""
-    stored = load_file(_FILES / f"{which}.int8.safetensors")
+    stored = load_file(path)
     return {
         key: value.float() * stored[f"{key}.scale"].float()[:, None] if value.dtype == torch.int8 else value.float()
         for key, value in stored.items()
@@ -127,11 +132,11 @@ def _weights(which: str) -> dict[str, torch.Tensor]:
     }
 
 
-def _fill(model: PreTrainedModel, weights: dict[str, torch.Tensor]) -> None:
+def fill(model: PreTrainedModel, weights: dict[str, torch.Tensor]) -> None:
+    """Put stored weights into a model of their configuration."""
     missing, unexpected = model.load_state_dict(weights, strict=False)
     model.tie_weights()
-    tied = {"lm_head.weight", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}
-    if set(missing) - tied or unexpected:
+    if set(missing) - TIED or unexpected:
         raise ModelError(f"the starter's files do not fit its configuration: missing {missing[:3]}, unexpected {unexpected[:3]}")
 
 
