@@ -6,8 +6,8 @@
 scripts/mutation.toml names the modules and the tests of each package, and the mutants that change nothing a user could see. A copy of the
 working tree is mutated, never the tree. Of every place that can be mutated one mutant is drawn, then `--sample` places of each module.
 For each a process is forked that has all tests read already, the changed function is put in the place of the old one, and the tests that
-reach the changed statement run, quickest first, until one fails. What is not in a function is tried in a process that imports the changed
-module anew. With `--again FILE` only the survivors of an earlier run are tried.
+reach the changed statement run, quickest first, until one fails. What survives that, or is not in a function, is tried in a process that
+imports the changed module anew. With `--again FILE` only the survivors of an earlier run are tried.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ from mutants import Mutant, draw, named, statement
 
 ROOT = Path(__file__).parents[1]
 LIBRARIES = ("torch", "transformers", "scipy.stats", "sqlalchemy", "psycopg", "fastapi.testclient", "uvicorn", "datasets", "spacy", "rich")
-ELSEWHERE = "not in a function"
 PHASES = (Phase.explicit, Phase.generate)
 Tests = dict[str, dict[str, Any]]  # by test: the seconds it takes, and the lines it reaches in each module
 
@@ -199,7 +198,7 @@ class Trial:
         if noticed := self.slowly(Mutant(modules[-1], 1, "", "", (self.root / modules[-1]).read_text(encoding="utf-8"))):
             sys.exit(f"{modules[-1]}: nothing was planted, and {noticed} noticed")
         for mutant, noticed in zip(some, answer["noticed"], strict=True):
-            yield mutant, noticed if noticed not in (ELSEWHERE, "died") else self.slowly(mutant)
+            yield mutant, noticed if noticed not in ("", "died") else self.slowly(mutant)
 
     def quickly(self, modules: list[str], some: list[Mutant]) -> dict[str, Any]:
         """The tests, and who noticed which mutant, from one session that has read all tests."""
@@ -209,7 +208,7 @@ class Trial:
             self.tests = answer["tests"] = forked(self.work, 3600, lambda: reached(plugin, self.root, modules))
             for mutant in some:
                 answer["noticed"].append(
-                    self.noticed(mutant, lambda names, mutant=mutant: plugin.first(names) if swap(self.root, mutant) else [ELSEWHERE])
+                    self.noticed(mutant, lambda names, mutant=mutant: plugin.first(names) if swap(self.root, mutant) else [])
                 )
 
         failed = session(self.work, self.where, run)

@@ -69,6 +69,18 @@ def test_a_lease_runs_out_and_the_sentence_goes_to_the_next_who_asks(store, peop
     assert next_sentence(store, anna, NO_AUDIT, now=1000.0 + 1802).sentence.id != mine
 
 
+def test_of_two_who_have_a_sentence_open_only_the_lease_that_ran_out_ends(url):
+    both = Rules(audit_share=0.0, overlap_share=1.0)
+    with small_store(url, 1, ("anna", "bo", "cy")) as store:
+        anna, bo, cy = (person(store, name).id for name in ("anna", "bo", "cy"))
+        answer(store, anna, both, now=0.0)
+        assert next_sentence(store, bo, both, now=10.0) is not None
+        store.undo(anna, now=1500.0)
+
+        assert next_sentence(store, cy, both, now=1900.0) is None
+        assert next_sentence(store, anna, both, now=1901.0) is not None
+
+
 def test_a_page_that_is_used_keeps_its_lease(store, people):
     anna, bo, _ = people
     mine = next_sentence(store, anna, NO_AUDIT, now=1000.0).sentence.id

@@ -25,7 +25,7 @@ from seqmix.data.augmented import Augmented, Lineage
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import from_text
 from seqmix.errors import DataError, NotFoundError, StaleError, StoreError, TagError
-from seqmix.serve import schema
+from seqmix.serve import schema, texts
 from seqmix.serve.queue import next_sentence
 from seqmix.serve.records import Generation, Mark, Rank, digest
 from seqmix.serve.schema import leases
@@ -145,6 +145,11 @@ def test_seconds_are_a_number(store, anna, seconds):
         store.save("s:1", anna, "label", [], seconds=seconds)
 
 
+def test_a_page_left_open_for_a_year_counts_as_four_months(store, anna):
+    assert store.save("s:1", anna, "label", [PER], seconds=3e7).seconds == 1e7
+    assert store.save("s:2", anna, "label", [PER], seconds=5).seconds == 5.0
+
+
 def test_an_unknown_sentence_annotator_or_kind_is_refused(store, anna):
     for id in ("s:99", "", "a\0b", "\ud800", "x" * 5000):
         with pytest.raises(NotFoundError, match="there is no sentence"):
@@ -178,6 +183,13 @@ def test_an_answer_to_an_older_version_is_stale_and_says_which_is_current(store,
         assert error.value.version == event.seq == store.version("s:1", anna)
 
     assert store.answers()[0].spans == (PER,)
+
+
+def test_an_answer_to_a_version_that_never_was_says_that_there_is_none_yet(store, anna):
+    with pytest.raises(StaleError) as error:
+        store.save("s:1", anna, "label", [PER], version=7)
+
+    assert error.value.version == 0 == store.version("s:1", anna)
 
 
 def test_the_same_answer_sent_again_after_a_broken_line_is_one_event(store, anna):
@@ -755,6 +767,15 @@ def test_seed_labels_are_kept_soft_and_missing_ones_too_and_are_not_asked_for(ur
             store.save("a", 1, "label", [])
 
 
+def test_the_audit_sample_leaves_the_seed_alone(url):
+    with create_store(url, TAGS) as store:
+        store.add_sentences((Sentence(f"seed{i}", ("a", str(i)), ("O", "O")) for i in range(5)), seed=True)
+        store.add_sentences(from_text(f"s{i}", f"Number {i}") for i in range(4))
+
+        assert store.reserve_audit(1.0) == 4 == len(store.audit_sentences())
+        assert store.counts().seed == 5 == len(list(store.labeled("seed")))
+
+
 @pytest.mark.parametrize("tag", ["B-ORG", "NOUN", "E-PER", "B-"])
 def test_seed_labels_with_other_tags_are_refused(url, tag):
     with create_store(url, TAGS) as store, pytest.raises(TagError, match="sentence 'a' has a label"):
@@ -794,6 +815,13 @@ def test_a_fresh_token_ends_the_old_one_and_a_revoked_one_opens_nothing(store, a
     assert store.annotator_by_token(newer) is None
     with pytest.raises(NotFoundError):
         store.fresh_token(99)
+
+
+def test_tokens_have_24_random_bytes_and_names_up_to_64_characters(store, anna):
+    tokens = [store.add_annotator("x" * 64), store.fresh_token(anna)]
+
+    assert [len(token) for token in tokens] == [32, 32] and tokens[0] != tokens[1]
+    assert store.annotator("x" * 64) is not None
 
 
 @pytest.mark.parametrize("name", ["anna", "", " anna", "a\nb", "a\0b", "x" * 65, "\u202ebob"])
@@ -851,6 +879,19 @@ def test_a_ranking_broken_off_is_still_an_order(store, anna):
 def test_a_suggestion_with_an_unknown_tag_is_refused(store, tag):
     with pytest.raises(TagError, match="unknown tag"):
         store.publish(Generation(0, 0), [Rank("s:1", 0.5, suggestion(tag))])
+
+
+def test_the_suggestion_for_a_sentence_is_that_of_the_last_model_that_ranked_it(store, anna):
+    assert store.suggestion("s:3") == (None, None)
+    publish(store, 4, ["s:3", "s:1"])
+    publish(store, 5, ["s:1"])
+
+    assert (store.suggestion("s:3")[1], store.suggestion("s:1")[1]) == (4, 5)
+    assert store.suggestion("s:3")[0]["spans"][0]["tag"] == "PER"
+
+
+def test_a_generation_says_nothing_of_what_it_was_not_told():
+    assert Generation(1, 5) == Generation(1, 5, tokens=0, spans=0, dev=None, audit=(), seconds={}, model=None, at=0.0)
 
 
 def test_generations_come_back_as_they_were_published(store):
@@ -948,3 +989,69 @@ def test_an_event_is_a_value(store, anna):
 
     assert replace(event, seq=7).seq == 7
     assert hash(event.spans)
+
+
+def test_a_long_history_comes_page_by_page_and_whole(store, anna, monkeypatch):
+    monkeypatch.setattr(texts, "PAGE", 3)
+    for i in range(8):
+        store.save(f"s:{i}", anna, "label", [])
+
+    assert [event.sentence_id for event in store.events()] == [f"s:{i}" for i in range(8)]
+    assert [event.sentence_id for event in store.events(after=list(store.events())[4].seq)] == ["s:5", "s:6", "s:7"]
+    assert [sentence.id for sentence in store.labeled()] == [f"s:{i}" for i in range(8)]
+
+
+def test_what_is_derived_can_be_derived_anew_after_damage(store, anna, bo):
+    for id, who in (("s:1", anna), ("s:2", bo)):
+        store.save(id, who, "label", [PER])
+    next_sentence(store, anna)
+    before = derived(store)
+    with store.writing() as conn:
+        conn.execute(update(schema.queue).values(state="free", sole=None, gold=None))
+        conn.execute(delete(schema.current))
+    assert derived(store) != before
+
+    store.rebuild()
+
+    assert derived(store) == before
+
+
+def test_one_open_sentence_leaves_the_others_free(store, anna, bo):
+    given = next_sentence(store, anna)
+
+    assert [(id, state) for id, state, *_ in derived(store)[1] if state != "free"] == [(given.sentence.id, "held")]
+    assert store.counts().held == 1
+
+
+def test_a_store_is_named_by_its_file_or_by_its_url_without_the_password(url, tmp_path):
+    with small_store(url) as store:
+        place = store.place
+
+    assert place == str(tmp_path / "store.sqlite") or (place.startswith("postgresql") and "@127.0.0.1" in place)
+
+
+def test_no_column_may_be_empty_but_these_and_each_table_has_its_key(store):
+    with store.reading() as conn:
+        seen = inspect(conn)
+        empty = {name: {column["name"] for column in seen.get_columns(name) if column["nullable"]} for name in schema.tables.tables}
+        keys = {name: tuple(seen.get_pk_constraint(name)["constrained_columns"]) for name in schema.tables.tables}
+
+    assert {name: columns for name, columns in empty.items() if columns} == {
+        "annotators": {"token_sha256"},
+        "sentences": {"text", "offsets", "seed"},
+        "events": {"sure", "old", "generation", "undoes"},
+        "queue": {"sole", "gold", "score", "suggestion"},
+        "generations": {"dev", "model"},
+        "generated": {"vetoed_by", "vetoed_at"},
+    }
+    assert keys == {
+        "meta": ("key",),
+        "annotators": ("id",),
+        "sentences": ("id",),
+        "events": ("seq",),
+        "current": ("sentence_id", "annotator_id"),
+        "queue": ("sentence_id",),
+        "leases": ("sentence_id", "annotator_id"),
+        "generations": ("number",),
+        "generated": ("id",),
+    }

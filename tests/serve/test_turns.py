@@ -55,6 +55,36 @@ def test_answers_that_wait_together_are_committed_together(own):
     assert len(list(own.store.labeled())) == 6
 
 
+@pytest.mark.parametrize(("jobs", "expected"), [(64, 1), (65, 2)])
+def test_at_most_64_share_a_transaction(own, jobs, expected):
+    results, commits = together(own.store, *([lambda: 1] * jobs))
+
+    assert (results, commits) == ([1] * jobs, expected)
+
+
+def test_a_turn_waits_for_the_disk_unless_all_in_it_can_do_without(own, monkeypatch):
+    asked = []
+    writing = own.store.writing
+    monkeypatch.setattr(own.store, "writing", lambda durable: asked.append(durable) or writing(durable))
+    turns = Turns(own.store)
+
+    async def main():
+        await turns.take(lambda: 1)
+        await turns.take(lambda: 1, durable=False)
+
+    asyncio.run(main())
+    turns.close()
+    assert asked == [True, False]
+
+
+def test_a_writer_nobody_closed_does_not_keep_the_process_alive(own):
+    before = set(threading.enumerate())
+    turns = Turns(own.store)
+
+    assert all(thread.daemon for thread in set(threading.enumerate()) - before)
+    turns.close()
+
+
 def test_a_refused_answer_is_refused_alone(own):
     store = own.store
     results, commits = together(
