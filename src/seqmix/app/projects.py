@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 Folder = Annotated[Path, typer.Argument(help="A project folder made by init.")]
 _learning, _measuring = group("How the model learns along"), group("How it is measured")
 project = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Look after a project: status, annotators, settings.")
-project.command()(trust)
-project.command()(backup)
+project.command(epilog="Example: seqmix project trust names")(trust)
+project.command(epilog="Example: seqmix project backup names names-monday")(backup)
 
 
 def init(
