@@ -1,11 +1,11 @@
-# make demo · make test · make check · make faults · make fuzz · make bench · make results · make audit    (each makes its own .venv first)
+# make demo · make test · make check · make faults · make fuzz · make bench · make mutation · make results · make audit    (each makes its own .venv first)
 # The first Python from 3.11 on that there is; make PYTHON=… takes another.
 RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(firstword $(foreach one,python3.11 python3.12 python3.13 python3.14 python3,$(shell $(one) -c '$(RECENT)' 2>/dev/null && echo $(one))))
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow faults faults-kills faults-disk fuzz check bench results audit lock clean
+.PHONY: demo test slow faults faults-kills faults-disk fuzz check bench mutation results audit lock clean
 
 demo: $(VENV)/ready
 	$(BIN)/seqmix simulate --preset demo --data gazette --out runs/demo/nte --set augment.variant=none
@@ -52,6 +52,11 @@ bench: $(VENV)/ready
 fuzz: $(VENV)/ready
 	$(BIN)/python -m fuzz --runs 20000
 	$(BIN)/python bench/http_schema.py --requests 500
+
+# Which share of small mistakes, planted one at a time, the tests notice; half an hour on a quiet core.
+mutation: $(VENV)/ready
+	$(BIN)/pip install --quiet cosmic-ray==8.7.0 coverage==7.17.2
+	$(BIN)/python scripts/mutation.py --sample 10 --out mutants.jsonl
 
 # Tables and figures of docs/results.md from results/*.csv.
 results: $(VENV)/ready

@@ -126,6 +126,19 @@ def test_a_sentence_longer_than_the_model_is_cut_to_fit(lm: str) -> None:
     assert np.isfinite(Perplexity(lm).scores([Sentence("a", ("the",) * 200)]))[0]
 
 
+def test_a_sentence_is_read_to_the_last_piece_that_fits(lm: str) -> None:
+    start = ("a",) * 46  # 48 positions: one for the start of the text, 47 for pieces
+    one, other, longer = Perplexity(lm).scores([Sentence(end, (*start, *end)) for end in ("b", "c", "bd")])
+
+    assert one != pytest.approx(other) and one == pytest.approx(longer)
+
+
+def test_the_count_of_pieces_starts_at_zero_for_everybody(lm: str) -> None:
+    assert Perplexity(lm).computed == 0
+    with pytest.raises(TypeError):
+        Perplexity(lm, computed=5)
+
+
 def test_order_and_batch_do_not_matter(lm: str) -> None:
     many = toy_sentences(25)
     one = Perplexity(lm).scores(many)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toys import TAGS, toy_table
 
-from seqmix.augment.mixing import like, mix, mix_rows, rewritten
+from seqmix.augment.mixing import Mixed, like, mix, mix_rows, rewritten
 from seqmix.augment.pairing import Stretch
-from seqmix.augment.table import encoder_table
+from seqmix.augment.table import Table, encoder_table
 from seqmix.data.sentence import Sentence
 
 ROWS = st.sampled_from(TAGS) | st.sampled_from([{"O": 0.25, "B-PER": 0.75}, {"B-LOC": 0.5, "I-PER": 0.5}])
@@ -71,6 +71,28 @@ def test_casing_never_brings_the_parent_back() -> None:
 
     assert all(one.lower() != other.lower() for one, other in zip(new.tokens, a.tokens, strict=True))
     assert [new.tokens[at] for at in (0, 2)] == [new.tokens[at].upper() for at in (0, 2)]  # a letter without case is as upper as it gets
+
+
+def test_the_casing_of_the_parent_is_kept_only_when_asked_for() -> None:
+    parent = Sentence("a", ("In", "OSLO", "today"), ("O", "B-LOC", "O"))
+    mixed = Mixed((Stretch(0, 1, 2), Stretch(1, 0, 1)), 0.5, ("Rome",), ("B-LOC",), (0.1,))
+
+    assert rewritten(parent, Stretch(0, 1, 2), mixed, "new", True).tokens == ("In", "ROME", "today")
+    assert rewritten(parent, Stretch(0, 1, 2), mixed, "new", False).tokens == ("In", "Rome", "today")
+
+
+def test_a_word_of_pieces_starts_with_a_word_and_goes_on_with_pieces() -> None:
+    words = ("a", "b", "c", "d", "x", "y", "z")
+    starts = np.array([word in "abcd" for word in words])
+    vectors = np.random.default_rng(0).standard_normal((7, 3)).astype(np.float32)
+    pieces = {"ax": (0, 4), "by": (1, 5)}
+    table = Table(words, vectors, starts, ~starts, lambda word: pieces[word])
+
+    (mixed,) = mix(
+        [Sentence("s", ("ax",), ("B-X",)), Sentence("t", ("by",), ("B-X",))], [(Stretch(0, 0, 1), Stretch(1, 0, 1))], [0.5], table, "pieces"
+    )
+
+    assert mixed.tokens[0][0] in "cd" and mixed.tokens[0][1:] == "z"
 
 
 def test_words_outside_the_table_are_mixed_piece_by_piece_when_asked() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toys import sentences_strategy, toy_sentences, toy_table
+from toys import WORDS, sentences_strategy, toy_sentences, toy_table
 
 from seqmix.augment.discriminator import Perplexity, ScoreRange
 from seqmix.augment.mixing import mix, rewritten
@@ -279,3 +279,25 @@ def test_pairs_that_run_out_are_mixed_again_with_a_new_weight_up_to_fifteen_time
 def test_bad_settings_are_refused(bad: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         SeqMix(**bad)
+
+
+def test_without_a_score_range_nothing_is_scored() -> None:
+    made = SeqMix(score_range=None, window=2, density=0.5, table=toy_table()).augment(toy_sentences(), 5, np.random.default_rng(0))
+
+    assert len(made) == 5 and {one.lineage.score for one in made} == {None}
+
+
+def test_asked_for_none_it_gives_none_and_no_reason() -> None:
+    assert SeqMix(table=toy_table()).augment([], 0, np.random.default_rng(0)).reason is None
+    assert SeqMix(table=toy_table()).augment([], 1, np.random.default_rng(0)).reason is not None
+
+
+def test_every_candidate_is_accounted_for() -> None:
+    sentences = toy_sentences(6)
+    made = SeqMix(window=1, density=0, score_range=ScoreRange(0, 60), table=toy_table(words=("w1", "w2", "w3", *WORDS[4:])), max_uses=10**6,
+                  discriminator=CountLetters()).augment(sentences, 10**5, np.random.default_rng(0))  # fmt: skip
+    counts = Counter(made.counts)
+
+    again = counts["scored"] - len(made) - counts["out of range"] - counts["parent used up"]  # made twice in one wave
+    assert 2 * counts["pairs"] == counts["scored"] + counts["repeated"] - again
+    assert counts["repeated"] > 0

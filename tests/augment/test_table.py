@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toys import WORDS, toy_sentences, toy_table
 
-from seqmix.augment.table import Table, contextual_table, encoder_table
+from seqmix.augment.table import Table, contextual_table, encoder_table, vocabulary_table
 from seqmix.data.augmented import hubness
 from seqmix.errors import ConfigError
+from tiny import bert_tokenizer
 
 
 def brute_force(table: Table, query: np.ndarray, excluded: set[int]) -> int:
@@ -81,6 +82,34 @@ def test_what_may_be_generated_can_be_narrowed() -> None:
     assert not {w for w, ok in zip(table.words, table.narrowed(sentences, min_count=3).starts, strict=True) if ok} - seen
     with pytest.raises(ConfigError, match="no admissible entry"):
         table.narrowed(alphabetic=True)  # w1, w2, … have digits
+
+
+def test_a_table_is_narrowed_by_nothing_that_was_not_asked_for() -> None:
+    table = toy_table()
+
+    assert table.narrowed(toy_sentences(2)).starts.tolist() == table.starts.tolist()
+
+
+def test_csls_takes_off_twice_the_cosine_and_adds_the_mean_of_the_ten_nearest() -> None:
+    table = toy_table(distance="csls")
+    unit = table.vectors.astype(np.float64) / np.linalg.norm(table.vectors.astype(np.float64), axis=1, keepdims=True)
+    query = np.arange(6) - 2.5
+    starts = np.flatnonzero(table.starts)
+    near = [np.sort(unit[[j for j in starts if j != i]] @ unit[i])[-10:].mean() for i in starts]
+
+    expected = 1 - 2 * unit[starts] @ query / np.linalg.norm(query) + near
+    assert table.exact(query, starts) == pytest.approx(expected, abs=1e-5)
+
+
+def test_vocabularies_that_mark_the_start_of_words_are_read_so() -> None:
+    tokenizer = bert_tokenizer()
+    fill = max(tokenizer.all_special_ids) + 1
+    words = ["x"] * fill + ["\u0120Lena", "ing", "\u2581Oslo", "\u0120", "a b", "\u0120a\x00", "\u0120a\ufffd", ""]
+
+    table = vocabulary_table(words, np.ones((len(words), 2)), tokenizer)
+
+    assert [word for word, start in zip(table.words, table.starts, strict=True) if start] == ["Lena", "Oslo"]
+    assert [word for word, on in zip(table.words, table.goes_on, strict=True) if on] == ["ing"]
 
 
 def test_an_entry_beside_the_parents_must_be_left() -> None:

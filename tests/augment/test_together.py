@@ -6,8 +6,9 @@ import numpy as np
 
 from seqmix.augment.replacement import Replacement
 from seqmix.augment.together import Together
-from seqmix.data.augmented import Augmentation
+from seqmix.data.augmented import Augmentation, Augmented, Lineage
 from seqmix.data.samples import sample
+from seqmix.data.sentence import Sentence
 
 
 class Empty:
@@ -21,6 +22,22 @@ def test_each_part_makes_its_share():
     methods = [one.lineage.method for one in made]
     assert (methods.count("mention"), methods.count("token")) == (6, 5)
     assert made.reason is None
+
+
+class Plenty:
+    def __init__(self, extra: int = 0) -> None:
+        self.extra = extra
+
+    def augment(self, sentences, n, rng):
+        made = [Augmented(Sentence(f"{i}", (f"w{i}",), ("O",)), Lineage("plenty", (), ())) for i in range(n + self.extra)]
+        return Augmentation(tuple(made), n)
+
+
+def test_as_many_as_asked_or_more_need_no_reason():
+    for part in (Plenty(), Plenty(extra=1)):
+        made = Together((part,)).augment([], 300, np.random.default_rng(0))
+
+        assert len(made) == 300 + part.extra and made.reason is None
 
 
 def test_the_first_makes_up_for_those_that_cannot():

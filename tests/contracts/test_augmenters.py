@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from seqmix.app.build import AUGMENTERS, build_augmenter
+from seqmix.augment.replacement import Replacement
 from seqmix.augment.table import encoder_table
 from seqmix.data.augmented import Augmentation
 from seqmix.data.samples import sample
@@ -104,3 +105,10 @@ def test_a_replaced_token_carries_its_tag_somewhere_and_shuffling_keeps_the_word
     for one in build_augmenter("shuffle").augment(sentences, 20, np.random.default_rng(0)):
         old = by_id[one.lineage.parents[0]]
         assert Counter(one.sentence.tokens) == Counter(old.tokens) and one.sentence.tags == old.tags
+
+
+@pytest.mark.parametrize("method", ["mention", "shuffle", "token"])
+def test_a_baseline_that_finds_nothing_new_ends_and_says_so(method: str) -> None:
+    made = Replacement(method).augment([Sentence("a", ("Lena",), ("B-PER",))], 3, np.random.default_rng(0))
+
+    assert len(made) == 0 and made.reason == f"{method} finds no further sentence that is new"

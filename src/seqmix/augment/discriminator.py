@@ -226,7 +226,7 @@ def _language_model(name: str, device: str) -> tuple[PreTrainedModel, PreTrained
 
 def _padded(texts: Sequence[Sequence[int]], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
     """Ids [n, longest] padded on the right, and their mask."""
-    width = max((len(text) for text in texts), default=0)
+    width = max(len(text) for text in texts)
     ids = np.zeros((len(texts), width), dtype=np.int64)
     mask = np.zeros((len(texts), width), dtype=np.int64)
     for row, text in enumerate(texts):
