@@ -180,11 +180,39 @@ def test_too_much_asked_wrong_answers_and_wrong_choices_are_refused() -> None:
     ids = learner.query(1)
     with pytest.raises(DataError, match="other tokens"):
         learner.teach(ids, [Sentence("x", ("other",), ("O",))])
+    (question,) = learner.pool.take(ids)
+    for other in ("a", "~"):  # before and behind it by name
+        with pytest.raises(DataError, match="other tokens"):
+            learner.teach(ids, [Sentence("x", (other, *question.tokens[1:]), ("O",) * len(question))])
+    with pytest.raises(DataError, match="1 sentences were asked and 2 answered"):
+        learner.teach(ids, [gold[10], gold[11]])
     with pytest.raises(DataError, match="has no label"):
         learner.teach(ids, learner.pool.take(ids))
+    with pytest.raises(DataError, match="chose wrongly: 'x' is not in the pool"):
+        learner.pool.take(["x", "y"])
+    with pytest.raises(DataError, match="chosen twice"):
+        learner.pool.take([*ids, *ids])
     stranger = ActiveLearner(recipe(policy=lambda view, n, rng: ["nobody"]), Pool.of(gold[10:], gold[:10]), 0)
     with pytest.raises(DataError, match="is not in the pool"):
         stranger.query(1)
+
+
+def test_an_oracle_names_the_first_sentence_that_it_has_no_label_for() -> None:
+    gold = corpus(3)
+    oracle = GoldOracle([gold[0], gold[1].unlabeled()])
+
+    assert oracle.annotate([gold[0].unlabeled()]) == [gold[0]]
+    for asked in ([gold[0], gold[1], gold[2]], [gold[1]]):
+        with pytest.raises(DataError, match="no labels for 's1'"):
+            oracle.annotate(asked)
+    with pytest.raises(DataError, match="no labels for 's2'"):
+        oracle.annotate([gold[2], gold[1]])
+
+
+def test_a_learner_without_a_seed_has_seed_0() -> None:
+    gold = corpus(12)
+
+    assert ActiveLearner(recipe(), Pool.of(gold[10:], gold[:10])).seed == 0
 
 
 def test_schedules_go_on_with_their_last_value() -> None:

@@ -168,6 +168,35 @@ def test_rounds_that_are_not_whole_are_refused(tmp_path: Path, text: str) -> Non
         read_rounds(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("round", 0), ("round", "1"), ("labeled", "15"), ("tokens", None), ("generated", 1.5), ("chosen", "ab"), ("chosen", [1]),
+        ("augmentation", {}), ("augmentation", []), ("stop", 5), ("agreement", "x"), ("forecast", {}), ("forecast", {"gain": 1, "low": 0}),
+        ("forecast", ...), ("stop", ...), ("agreement", ...), ("dev", {"f1": "x"}), ("test", []),
+    ],
+)  # fmt: skip
+def test_a_round_with_a_key_of_another_kind_is_named_by_line_and_key(tmp_path: Path, key: str, value: object) -> None:
+    run(plan(rounds=1), tmp_path)
+    path = tmp_path / "rounds.jsonl"
+    first, second = (json.loads(line) for line in path.read_text().splitlines())
+    second = {**{name: known for name, known in second.items() if name != key}, **({} if value is ... else {key: value})}
+    path.write_text(json.dumps(first) + "\n" + json.dumps(second) + "\n")
+
+    with pytest.raises(RunError, match=f"line 2 has no round 1 with a good '{key}'"):
+        read_rounds(tmp_path)
+
+
+def test_the_seconds_of_the_phases_are_those_that_passed(tmp_path: Path) -> None:
+    start = time.monotonic()
+    run(plan(rounds=1), tmp_path)
+    passed = time.monotonic() - start
+
+    timings = [json.loads(line)["seconds"] for line in (tmp_path / "timings.jsonl").read_text().splitlines()]
+    seconds = [second for line in timings for second in line.values()]
+    assert seconds and min(seconds) >= 0 and sum(seconds) <= passed + 0.001 * len(seconds)
+
+
 def test_a_line_separator_inside_a_token_survives_a_kill(tmp_path: Path) -> None:
     gold = [replace(s, tokens=(*s.tokens[:-1], s.tokens[-1] + "\u2028"), id=s.id + "\x85") for s in corpus(80, 1)]
     odd = {"seed_set": gold[:10], "pool": gold[10:60], "oracle": GoldOracle(gold)}
@@ -249,6 +278,15 @@ def test_the_forecast_finds_a_power_law_again() -> None:
 
     assert made.gain == pytest.approx((0.9 - 5 * 600**-0.5) - f1[-1], abs=1e-6)
     assert forecast(n[:2], f1[:2], 600, np.random.default_rng(0)) is None
+
+
+@pytest.mark.parametrize("exponent", [0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0])
+def test_the_forecast_of_an_exact_power_law_is_exact(exponent: float) -> None:
+    labeled = [10, 20, 40, 80]
+
+    found = forecast(labeled, [0.9 - 0.6 * n**-exponent for n in labeled], 160, np.random.default_rng(0))
+
+    assert found is not None and found.gain == pytest.approx(0.6 * (80**-exponent - 160**-exponent))
 
 
 def test_a_description_that_asks_for_more_than_the_settings_is_refused(tmp_path: Path) -> None:

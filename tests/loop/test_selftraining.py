@@ -27,6 +27,10 @@ def sentences(n: int) -> list[Sentence]:
     return [Sentence(f"s{i}", ("word", str(i))) for i in range(n)]
 
 
+def test_three_teachers_tag_two_thousand_sentences_once_unless_told_otherwise():
+    assert SelfTraining() == SelfTraining(3, 2000, 0.0, 1, None, False, 1, 0)
+
+
 def test_rows_are_the_mean_of_the_teachers():
     (one,) = taught([Teacher(0.9, 0.1), Teacher(0.5, 0.5)], sentences(1))
 
