@@ -54,7 +54,7 @@ def test_equal_passes_tell_nothing_and_different_ones_something(seed: int) -> No
     one = distributions(np.random.default_rng(seed), 4)
     other = np.roll(one, 1, axis=1)
 
-    assert mutual_information(np.stack([one] * 10)) == pytest.approx(0, abs=1e-12)
+    assert 0 <= mutual_information(np.stack([one] * 10)) < 1e-12
     assert mutual_information(np.stack([one, other])) > 0
 
 

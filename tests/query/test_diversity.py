@@ -141,6 +141,12 @@ def test_k_means_plus_plus_draws_with_the_squared_distance_as_weight() -> None:
     assert set(drawn) == {1, 2} and drawn[1] / 2000 == pytest.approx(0.1, abs=0.03)
 
 
+def test_k_means_plus_plus_draws_as_many_as_it_is_asked_for() -> None:
+    rows = np.arange(400, dtype=np.float32)[:, None]
+
+    assert len(set(plus_plus(lambda i: squared(rows, rows[i]), 0, 300, rng()))) == 300
+
+
 def test_k_means_plus_plus_draws_no_row_twice_even_if_rounding_sets_it_apart_from_itself() -> None:
     assert sorted(plus_plus(lambda i: np.full(9, 1e-9), 3, 9, rng())) == list(range(9))
 

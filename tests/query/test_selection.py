@@ -115,6 +115,7 @@ def test_settings_at_the_ends_of_their_range_are_taken() -> None:
     view = make_view(5)
 
     assert len(Budget(Uncertainty(), 1)(view, 5, rng())) <= 1
+    assert WithoutEntity(Uncertainty()).share == 0.1
     assert WithoutEntity(Uncertainty(), 0)(view, 3, rng()) == Uncertainty()(view, 3, rng())
     assert len(WithoutEntity(Uncertainty(), 1)(view, 3, rng())) == 3
 

@@ -76,6 +76,10 @@ def test_margin_compares_the_two_best_tags(probs: np.ndarray) -> None:
     assert margin(probs) == pytest.approx(expected / len(probs), abs=1e-12)
 
 
+def test_the_margin_of_two_tags_is_what_parts_them() -> None:
+    assert margin(np.array([[0.6, 0.4], [0.9, 0.1]])) == pytest.approx((0.8 + 0.2) / 2)
+
+
 @given(probability=st.floats(1e-300, 1), length=st.integers(1, 30))
 def test_mnlp_is_the_log_probability_of_the_path_by_length(probability: float, length: int) -> None:
     chosen = MNLP()(viewing({"a": (("O",) * length, probability)}), 1, rng())
