@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serving import Served, project, serve
+from serving import Person, Served, project, serve
 
 from seqmix.data import formats
 from seqmix.data.augmented import Augmented, Lineage
@@ -288,18 +288,31 @@ def test_logging_in_opens_the_page(site: Served):
     site.client.cookies.clear()
 
 
+def take_back(person: Person) -> dict[str, object]:
+    """Undo the last answer, as the page does."""
+    return person.post("/api/undo", {"seq": person.get("/api/status").json()["answers"]["last"]}).json()
+
+
 def test_skip_gives_another_sentence_and_undo_brings_the_last_one_back(site: Served):
     first = site.ada.get("/api/next").json()["sentence"]
     assert site.ada.post("/api/skip", {"id": first["id"], "version": 0, "seconds": 2}).status_code == 201
     assert site.ada.get("/api/next").json()["sentence"]["id"] != first["id"]
     body, _ = answer(site.ada, [mark(0, 1)])
-    undone = site.ada.post("/api/undo").json()
+    undone = take_back(site.ada)
 
     assert undone["id"] == body["id"]
     shown = site.ada.get("/api/next").json()["sentence"]
     assert (shown["id"], shown["version"]) == (body["id"], undone["version"])
-    assert site.ada.post("/api/undo").json()["id"] == first["id"]
-    assert site.ada.post("/api/undo").json() == {"id": None, "last": None}
+    last = take_back(site.ada)
+    assert (last["id"], last["last"]) == (first["id"], None)
+
+
+def test_an_undo_that_names_no_answer_is_refused(site: Served):
+    """Sent again after a lost reply it would take back two."""
+    answer(site.ada)
+
+    assert site.ada.post("/api/undo", {}).status_code == 422
+    assert site.ada.get("/api/status").json()["answers"]["mine"] == 1
 
 
 def test_an_undo_whose_reply_was_lost_can_be_sent_again(site: Served):

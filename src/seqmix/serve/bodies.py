@@ -53,9 +53,9 @@ class Skip(_Body):
 
 
 class Undo(_Body):
-    """The answer to take back, by its seq: sent twice, it is taken back once. Without one: the last that counts."""
+    """The answer to take back, by its seq: sent twice, it is taken back once."""
 
-    seq: Version | None = None
+    seq: Version
 
 
 class Veto(_Body):
