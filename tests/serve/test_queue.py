@@ -286,6 +286,15 @@ def test_an_overlap_sentence_skipped_by_the_second_goes_to_a_third(store, people
     assert next_sentence(store, cy, both).sentence.id == mine
 
 
+def test_where_the_lot_does_not_fall_below_the_share_nobody_is_asked_twice(url):
+    hardly = Rules(audit_share=0.0, overlap_share=1e-12)
+    with small_store(url, 2, ("anna", "bo")) as store:
+        mine = answer(store, person(store, "anna").id, hardly)
+        given = next_sentence(store, person(store, "bo").id, hardly)
+
+    assert (given.sentence.id, given.stream) == ("s:1" if mine == "s:0" else "s:0", "active")
+
+
 def test_the_share_of_overlap_is_drawn_by_lot_and_kept(tmp_path):
     rules = Rules(audit_share=0.0, overlap_share=0.25)
     with small_store(sqlite_url(tmp_path / "store.sqlite"), 200, ("anna", "bo")) as store:
