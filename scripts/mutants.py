@@ -37,12 +37,12 @@ def draw(root: Path, module: str, sample: int, seed: int) -> list[Mutant]:
 
 
 def named(root: Path, module: str, wanted: set[tuple[str, str]]) -> list[Mutant]:
-    """The mutants that change the one line into the other, as far as the module still has them."""
+    """Every mutant that changes the one line into the other, as far as the module still has any."""
     code = (root / module).read_text(encoding="utf-8")
     lines, plain = code.splitlines(), _program(code)
     places = {start: ways for start, ways in _places(code).items() if lines[start[0] - 1].strip() in {before for before, _ in wanted}}
     every = [mutant for start, ways in places.items() for way in ways if (mutant := _mutant(module, code, plain, start, *way)) is not None]
-    return list({(mutant.before, mutant.after): mutant for mutant in every if (mutant.before, mutant.after) in wanted}.values())
+    return [mutant for mutant in every if (mutant.before, mutant.after) in wanted]
 
 
 def _places(code: str) -> dict[tuple[int, int], list[tuple[str, int]]]:
