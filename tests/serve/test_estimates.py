@@ -343,6 +343,13 @@ def test_agreement_of_two_who_were_sure_of_different_parts_is_about_what_both_we
         assert conflicts(store) == []
 
 
+def test_two_who_find_nothing_agree(tmp_path):
+    with small_store(sqlite_url(tmp_path / "store.sqlite")) as store:
+        both_answer(store, [], [])
+
+        assert (agreement(store).f1, agreement(store).kappa, agreement(store).n) == (1.0, 1.0, 1)
+
+
 def test_several_pairs_are_pooled_by_spans_and_weighted_by_tokens(url):
     with create_store(url, TAGS) as store:
         store.add_sentences([Sentence("long", tuple("abcdefghij")), Sentence("short", ("a", "b"))])
