@@ -183,6 +183,14 @@ def test_missing_rows_survive_or_are_refused_by_name(name: str, tmp_path: Path) 
 
 
 @written
+def test_a_span_without_a_type_is_refused_where_a_format_holds_spans_only(name: str, tmp_path: Path) -> None:
+    nameless = Sentence("n:1", ("a",), ("B-",))
+    if "tags" not in FORMATS[name].holds:
+        with pytest.raises(TagError, match="no B- or I- of a span"):
+            there_and_back([nameless], name, tmp_path)
+
+
+@written
 def test_tags_that_are_no_spans_survive_or_are_refused_by_name(name: str, tmp_path: Path) -> None:
     if "tags" in FORMATS[name].holds:
         assert [s.tags for s in there_and_back([PLAIN], name, tmp_path)] == [PLAIN.tags]

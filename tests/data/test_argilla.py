@@ -34,6 +34,12 @@ def test_an_export_is_read(tmp_path: Path) -> None:
     assert (sentence.id, sentence.tokens, sentence.tags) == ("r1", ("Lena", "left"), ("B-PER", "O"))
 
 
+def test_what_else_a_span_says_of_itself_is_passed_over(tmp_path: Path) -> None:
+    (sentence,) = read(tmp_path, record("Lena left", [{**PER, "score": 0.9, "text": "Lena"}]))
+
+    assert sentence.tags == ("B-PER", "O")
+
+
 def test_an_empty_response_is_a_label_and_none_is_not(tmp_path: Path) -> None:
     found = read(tmp_path, record("Lena left", []), record("Lena left"), record("Lena left", None))
 

@@ -133,6 +133,17 @@ def test_a_folder_and_the_one_it_replaces_change_places_in_one_step(tmp_path, mo
     assert everything_in(tmp_path) == ["model", "model/weights"]
 
 
+def test_two_folders_named_from_here_change_places_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        Path(name).mkdir()
+        (Path(name) / name).write_text(name)
+
+    files.swap(Path("a"), Path("b"))
+
+    assert everything_in(tmp_path) == ["a", "a/b", "b", "b/a"]
+
+
 def test_where_a_file_system_cannot_swap_the_old_folder_steps_aside(tmp_path, monkeypatch):
     def cannot(*_):
         raise OSError(errno.EINVAL, "cannot")
