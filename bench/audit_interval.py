@@ -17,7 +17,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "serve"))
 from audits import population  # shared with the tests
 
 SIZES, F1S = (3, 5, 10, 20, 50), (0.65, 0.84, 0.95)
-KINDS = ((0.0, 0.7), (0.0, 8.0), (0.6, 2.0))  # the share of empty sentences, and how evenly hard they are
+KINDS = (
+    (0.0, 0.7),
+    (0.0, 8.0),
+    (0.6, 2.0),
+)  # the share of empty sentences, and how evenly hard they are
 
 
 def measured(f1: float, empty: float, spread: float, n: int, draws: int) -> tuple[float, float]:
@@ -25,7 +29,9 @@ def measured(f1: float, empty: float, spread: float, n: int, draws: int) -> tupl
     counts, true = population(f1, empty, spread)
     picked = counts[np.random.default_rng(n).integers(len(counts), size=(n, draws))]
     said = [one for one in intervals(picked.transpose(0, 2, 1)) if one is not None]
-    return float(np.mean([one.low <= true <= one.high for one in said])), float(np.mean([one.high - one.low for one in said]))
+    return float(np.mean([one.low <= true <= one.high for one in said])), float(
+        np.mean([one.high - one.low for one in said])
+    )
 
 
 if __name__ == "__main__":
@@ -41,4 +47,6 @@ if __name__ == "__main__":
             lowest[at] = min(lowest[at], *held)
             cells.append(f"{min(widths):.2f}–{max(widths):.2f}")
         print(f"| mean width at F1 {f1} | {' | '.join(cells)} |")
-    print(f"| holds the truth, at the least | {' | '.join(f'{np.floor(1000 * share) / 10:.1f} %' for share in lowest)} |")
+    print(
+        f"| holds the truth, at the least | {' | '.join(f'{np.floor(1000 * share) / 10:.1f} %' for share in lowest)} |"
+    )

@@ -37,43 +37,72 @@ class Figures:
     illegal: int = 0  # among what was made
     dropped: int = 0  # for illegal tags
     candidates: int = 0
-    lengths: list[tuple[int, bool]] = field(default_factory=list)  # of the parent of each candidate scored, and whether it was kept
+    lengths: list[tuple[int, bool]] = field(
+        default_factory=list
+    )  # of the parent of each candidate scored, and whether it was kept
 
     def thirds(self) -> tuple[list[float], list[float]]:
         """The two lengths between the thirds, and the share kept in each."""
         length, kept = (np.array(column) for column in zip(*self.lengths, strict=True))
         low, high = np.quantile(length, [1 / 3, 2 / 3])
         groups = (length <= low, (length > low) & (length <= high), length > high)
-        return [low, high], [float(kept[group].mean()) if group.any() else float("nan") for group in groups]
+        return [low, high], [
+            float(kept[group].mean()) if group.any() else float("nan") for group in groups
+        ]
 
 
-def look(figures: Figures, one: Augmented, parents: Sequence[Sentence], table: Table, known: set[str], letters: set[str]) -> None:
+def look(
+    figures: Figures,
+    one: Augmented,
+    parents: Sequence[Sentence],
+    table: Table,
+    known: set[str],
+    letters: set[str],
+) -> None:
     """Count the new words of one sentence."""
     start, end = one.lineage.windows[one.lineage.into]
     for t in range(end - start):
         new = one.sentence.tokens[start + t]
-        words = [parent.tokens[window[0] + t] for parent, window in zip(parents, one.lineage.windows, strict=True)]
-        pieces = {table.words[id].lower() for word in words if len(table.split(word)) > 1 for id in table.split(word)}
+        words = [
+            parent.tokens[window[0] + t]
+            for parent, window in zip(parents, one.lineage.windows, strict=True)
+        ]
+        pieces = {
+            table.words[id].lower()
+            for word in words
+            if len(table.split(word)) > 1
+            for id in table.split(word)
+        }
         figures.words += 1
         figures.stumps += new.lower() in pieces
-        figures.symbols += not set(new) <= letters or (new not in known and not any(letter.isalnum() for letter in new))
+        figures.symbols += not set(new) <= letters or (
+            new not in known and not any(letter.isalnum() for letter in new)
+        )
     figures.illegal += not is_legal([str(tag) for tag in one.sentence.hardened().tags])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", default=None)
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--rate", type=float, default=0.2)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--cases", nargs="*", default=["sub", "label", "whole", "sub+spans", "label+spans", "whole 0,500"])
+    parser.add_argument(
+        "--cases",
+        nargs="*",
+        default=["sub", "label", "whole", "sub+spans", "label+spans", "whole 0,500"],
+    )
     options = parser.parse_args()
     train = list({sentence.tokens: sentence for sentence in load(options.data).train}.values())
     known = {token for sentence in train for token in sentence.tokens}
     letters = {letter for token in known for letter in token}
     table = encoder_table()
     judges = {base: Perplexity(base=base) for base in ("e", "2")}
-    print("| case | made of asked, fewest | stumps % | symbols % | illegal % (dropped) | kept by thirds of length | ratio |")
+    print(
+        "| case | made of asked, fewest | stumps % | symbols % | illegal % (dropped) | kept by thirds of length | ratio |"
+    )
     print("|---|---|---|---|---|---|---|", flush=True)
     for case in options.cases:
         name, _, text = case.partition(" ")

@@ -51,14 +51,20 @@ def train(first: str, environment: dict[str, str], steps: int) -> tuple[float, f
     clean = {name: value for name, value in os.environ.items() if name not in _READ}
     before, begun, mine = _busy(), time.perf_counter(), _children()
     command = [sys.executable, "-c", _TRAINING.format(first=first), str(steps)]
-    cpu, wall = json.loads(subprocess.run(command, env=clean | environment, check=True, capture_output=True, text=True).stdout)
+    cpu, wall = json.loads(
+        subprocess.run(
+            command, env=clean | environment, check=True, capture_output=True, text=True
+        ).stdout
+    )
     return cpu, wall, (_busy() - before - (_children() - mine)) / (time.perf_counter() - begun)
 
 
 @contextmanager
 def load(processes: int) -> Iterator[None]:
     """So many processes that do nothing but count, each worth a core."""
-    ends_with_us = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(100_000))"
+    ends_with_us = (
+        "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(100_000))"
+    )
     loops = [subprocess.Popen([sys.executable, "-c", ends_with_us]) for _ in range(processes)]
     try:
         yield
@@ -70,7 +76,9 @@ def load(processes: int) -> Iterator[None]:
 
 def _busy() -> float:
     """CPU seconds that this machine has spent on anything so far."""
-    user, nice, system, _, _, irq, soft = map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:8])
+    user, nice, system, _, _, irq, soft = map(
+        int, Path("/proc/stat").read_text().splitlines()[0].split()[1:8]
+    )
     return (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK")
 
 
@@ -85,7 +93,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--load", type=int, default=2, help="busy processes in the loaded runs")
     parser.add_argument(
-        "--arms", nargs="+", choices=list(_ARMS), default=["1", "2", "2-passive", "2-shipped"], help="threads and how they wait"
+        "--arms",
+        nargs="+",
+        choices=list(_ARMS),
+        default=["1", "2", "2-passive", "2-shipped"],
+        help="threads and how they wait",
     )
     args = parser.parse_args()
     seen: dict[tuple[str, int], list[tuple[float, float, float]]] = defaultdict(list)
@@ -95,13 +107,20 @@ def main() -> None:
                 with load(processes):
                     seen[name, processes].append(train(*_ARMS[name], args.steps))
                 cpu, wall, others = seen[name, processes][-1]
-                print(f"{name}, {processes} busy processes: CPU {cpu:.1f} s, wall {wall:.1f} s, others {others:.1f} cores", flush=True)
+                print(
+                    f"{name}, {processes} busy processes: CPU {cpu:.1f} s, wall {wall:.1f} s, others {others:.1f} cores",
+                    flush=True,
+                )
     rows: list[list[object]] = []
     for name in args.arms:
         (cpu, wall, others), (cpu_loaded, wall_loaded, others_loaded) = (
-            tuple(median(column) for column in zip(*seen[name, processes], strict=True)) for processes in (0, args.load)
+            tuple(median(column) for column in zip(*seen[name, processes], strict=True))
+            for processes in (0, args.load)
         )
-        ratio = median(beside[0] / alone[0] for alone, beside in zip(seen[name, 0], seen[name, args.load], strict=True))
+        ratio = median(
+            beside[0] / alone[0]
+            for alone, beside in zip(seen[name, 0], seen[name, args.load], strict=True)
+        )
         rows.append(
             [name, f"{cpu:.1f} s", f"{cpu_loaded:.1f} s", f"{ratio:.2f}×", f"{wall:.1f} s", f"{wall_loaded:.1f} s",
              f"{others:.1f}, {others_loaded:.1f}"]
@@ -109,7 +128,10 @@ def main() -> None:
         note = f"{args.steps} steps beside {args.load} busy processes, peer: without them; median of {args.repeats}; "
         note += f"wall {wall_loaded:.1f} s against {wall:.1f} s; cores used by others {others_loaded:.1f} and {others:.1f}"
         record("busy", f"CPU time, threads {name}", cpu_loaded, "s", peer=cpu, note=note)
-    show(["setting", "CPU", "CPU, loaded", "ratio", "wall", "wall, loaded", "cores used by others"], rows)
+    show(
+        ["setting", "CPU", "CPU, loaded", "ratio", "wall", "wall, loaded", "cores used by others"],
+        rows,
+    )
 
 
 if __name__ == "__main__":

@@ -27,12 +27,12 @@ import numpy as np
 from common import load, record, show, varied
 from seqmix.data.sentence import Sentence
 from seqmix.query.uncertainty import Uncertainty
-from seqmix.scale import job
-from seqmix.scale.building import build_pool
-from seqmix.scale.engines import crew_of
-from seqmix.scale.job import score_units
+from seqmix.scale import ranking_job as job
+from seqmix.scale.build_pool import build_pool
+from seqmix.scale.executors import crew_of
 from seqmix.scale.pool import PoolOnDisk, open_pool
-from seqmix.scale.scoring import Best, Part, Scored, Scorer, Station, from_folders, score_unit
+from seqmix.scale.ranking import Best, Part, Scored, Scorer, Station, from_folders, score_unit
+from seqmix.scale.ranking_job import score_units
 from seqmix.scale.shards import Unit
 from seqmix.starter.loader import load_encoder
 from seqmix.tagger import Settings, Tagger
@@ -49,7 +49,9 @@ def train(sentences: list[Sentence], layers: int | None, out: Path) -> None:
         encoder.config.num_hidden_layers = layers
     for part_of_it in (encoder, tokenizer):
         part_of_it.save_pretrained(out.with_name("encoder"))
-    Tagger(str(out.with_name("encoder")), settings=Settings(steps=30), device="cpu").fit(sentences, np.random.default_rng(0)).save(out)
+    Tagger(str(out.with_name("encoder")), settings=Settings(steps=30), device="cpu").fit(
+        sentences, np.random.default_rng(0)
+    ).save(out)
 
 
 def scorer(model: Path) -> Scorer:
@@ -58,10 +60,23 @@ def scorer(model: Path) -> Scorer:
 
 def plain(pool: PoolOnDisk, model: Path, processes: int) -> list[Scored]:
     """Processes of their own, told only which blocks are theirs."""
-    command = [sys.executable, __file__, "--part", "--pool", str(pool.folder), "--model", str(model), "--of", str(processes)]
+    command = [
+        sys.executable,
+        __file__,
+        "--part",
+        "--pool",
+        str(pool.folder),
+        "--model",
+        str(model),
+        "--of",
+        str(processes),
+    ]
     threads = {"OMP_NUM_THREADS": "1"}  # as a Ray actor with one CPU has
     crew = [
-        subprocess.Popen([*command, "--number", str(i)], env={**os.environ, **threads}, stdout=subprocess.PIPE) for i in range(processes)
+        subprocess.Popen(
+            [*command, "--number", str(i)], env={**os.environ, **threads}, stdout=subprocess.PIPE
+        )
+        for i in range(processes)
     ]
     best = Best(TOP)
     for one in crew:
@@ -79,7 +94,9 @@ def part(pool: PoolOnDisk, model: Path, number: int, of: int) -> None:
 
 def crewed(pool: PoolOnDisk, model: Path, engine: str, workers: int) -> list[Scored]:
     with tempfile.TemporaryDirectory() as side:
-        return score_units(list(pool.units()), scorer(model), Path(side), crew_of(engine), workers)[0]
+        return score_units(list(pool.units()), scorer(model), Path(side), crew_of(engine), workers)[
+            0
+        ]
 
 
 def dying(note: Path, at: str, scorer: Scorer, unit: Unit, tell: object) -> Part:
@@ -98,8 +115,12 @@ def kill(pool: PoolOnDisk, model: Path, about: str) -> None:
     start = time.perf_counter()
     undisturbed = crewed(pool, model, "local", 2)
     first = time.perf_counter() - start
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
     cluster.add_node(num_cpus=1)
     units = list(pool.units())
     try:
@@ -109,7 +130,9 @@ def kill(pool: PoolOnDisk, model: Path, about: str) -> None:
 
             job.score_unit = partial(me.dying, note, units[len(units) // 2].key)
             start = time.perf_counter()
-            best, seen = score_units(units, scorer(model), Path(side), crew_of("ray", cluster.address), 2)
+            best, seen = score_units(
+                units, scorer(model), Path(side), crew_of("ray", cluster.address), 2
+            )
             second = time.perf_counter() - start
             died = note.read_text()
     finally:
@@ -119,7 +142,13 @@ def kill(pool: PoolOnDisk, model: Path, about: str) -> None:
     note = f"{about}; 2 nodes, a worker killed after half of the blocks; peer: 2 processes undisturbed; top {TOP}: {same}"
     record("cluster", f"a worker killed, {seen:,} sentences", second, "s", peer=first, note=note)
     show(
-        ["sentences", "undisturbed, 2 processes", "2 Ray nodes, a worker killed", "killed", f"top {TOP}"],
+        [
+            "sentences",
+            "undisturbed, 2 processes",
+            "2 Ray nodes, a worker killed",
+            "killed",
+            f"top {TOP}",
+        ],
         [[f"{seen:,}", f"{first:.0f} s", f"{second:.0f} s", died, same]],
     )
 
@@ -148,11 +177,23 @@ def compare(pool: PoolOnDisk, model: Path, rounds: int, about: str) -> None:
         share = least[PLAIN[1]] / workers / least[name]  # of one plain process on a core of its own
         if name != peer:
             note = f"{about}; peer: {peer}; best of {rounds}, from a cold start; efficiency {share:.0%}; top {TOP}: {same}"
-            record("cluster", f"{name}, {pool.sentences:,} sentences", least[name], "s", peer=least[peer], note=note)
+            record(
+                "cluster",
+                f"{name}, {pool.sentences:,} sentences",
+                least[name],
+                "s",
+                peer=least[peer],
+                note=note,
+            )
         told = " ".join(f"{s:.0f}" for s in seconds[name]) + " s"
         rate = f"{pool.sentences / least[name]:.0f}/s"
-        rows.append([name, told, rate, f"{least[name] / least[peer] - 1:+.0%}", f"{share:.0%}", same])
-    show(["way", "each round", "best", "against as many plain ones", "efficiency", f"top {TOP}"], rows)
+        rows.append(
+            [name, told, rate, f"{least[name] / least[peer] - 1:+.0%}", f"{share:.0%}", same]
+        )
+    show(
+        ["way", "each round", "best", "against as many plain ones", "efficiency", f"top {TOP}"],
+        rows,
+    )
 
 
 if __name__ == "__main__":
@@ -175,7 +216,9 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         made = build_pool(varied(corpus.train, args.sentences), Path(folder) / "pool")
         train(corpus.train[:200], args.layers, Path(folder) / "model")
-        about = "starter" if args.layers is None else f"the starter with {args.layers} of its layers"
+        about = (
+            "starter" if args.layers is None else f"the starter with {args.layers} of its layers"
+        )
         if args.kill:
             kill(made, Path(folder) / "model", about)
         else:

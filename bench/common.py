@@ -34,7 +34,11 @@ def load(folder: str | None) -> Corpus:
     """CoNLL-03 from the folder, or from its usual place beside the repository; the gazette when it is not there."""
     place = Path(folder) if folder else _SHARED
     if (place / "train.txt").exists():
-        name, train, test = "conll03", list(formats.read(place / "train.txt")), list(formats.read(place / "test.txt"))
+        name, train, test = (
+            "conll03",
+            list(formats.read(place / "train.txt")),
+            list(formats.read(place / "test.txt")),
+        )
     else:
         name, train, test = "gazette", sample("gazette:train"), sample("gazette:test")
     order = np.random.default_rng(0).permutation(len(train))
@@ -74,7 +78,11 @@ def show(head: list[str], rows: list[list[object]]) -> None:
     table = [head, *[[str(cell) for cell in row] for row in rows]]
     widths = [max(len(row[i]) for row in table) for i in range(len(head))]
     for number, row in enumerate(table):
-        print("| " + " | ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) + " |")
+        print(
+            "| "
+            + " | ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            + " |"
+        )
         if number == 0:
             print("|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|")
 
@@ -96,10 +104,26 @@ def record(
     """
     against = peer if peer is not None else limit
     ratio = us / against if against else None
-    row = {"bench": bench, "case": case, "us": us, "peer": peer, "limit": limit, "unit": unit, "ratio": ratio, "note": note}
-    rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines())) if table.exists() else []
+    row = {
+        "bench": bench,
+        "case": case,
+        "us": us,
+        "peer": peer,
+        "limit": limit,
+        "unit": unit,
+        "ratio": ratio,
+        "note": note,
+    }
+    rows = (
+        list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
+        if table.exists()
+        else []
+    )
     others = [other for other in rows if (other["bench"], other["case"]) != (bench, case)]
-    told = {name: f"{value:.5g}" if isinstance(value, (int, float)) else value for name, value in row.items()}
+    told = {
+        name: f"{value:.5g}" if isinstance(value, (int, float)) else value
+        for name, value in row.items()
+    }
     with replacing(table) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
         writer.writeheader()

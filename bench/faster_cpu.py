@@ -34,7 +34,9 @@ def changed(tagger: Tagger, way: str) -> Tagger:
 def tried(way: str, size: int, data: str | None) -> dict[str, object]:
     """Sentences a second, the better of two passes after one that is not counted; and the scores."""
     corpus = load(data)
-    tagger = Tagger(settings=Settings(epochs=5), device="cpu").fit(corpus.train[:200], np.random.default_rng(0), corpus.tags)
+    tagger = Tagger(settings=Settings(epochs=5), device="cpu").fit(
+        corpus.train[:200], np.random.default_rng(0), corpus.tags
+    )
     sentences = [s.unlabeled() for s in corpus.train[200 : 200 + size]]
     tagger = changed(tagger, way)
     start = time.perf_counter()
@@ -60,7 +62,15 @@ def main() -> None:
         return
     rows, found = [], {}
     for way in WAYS:
-        command = [sys.executable, __file__, "--way", way, "--size", str(args.size), *(["--data", args.data] if args.data else [])]
+        command = [
+            sys.executable,
+            __file__,
+            "--way",
+            way,
+            "--size",
+            str(args.size),
+            *(["--data", args.data] if args.data else []),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             why = (done.stderr.strip().splitlines() or [f"killed by signal {-done.returncode}"])[-1]
@@ -72,10 +82,38 @@ def main() -> None:
         kept = len({*np.argsort(-scores)[:tenth]} & {*np.argsort(-plain)[:tenth]}) / tenth
         rank, apart = spearmanr(scores, plain).statistic, np.abs(scores - plain).max()
         ratio = found[way]["rate"] / found["float32"]["rate"]
-        rows.append([way, f"{found[way]['rate']:.0f}/s", f"{ratio:.2f}×", f"{rank:.4f}", f"{kept:.0%}", f"{found[way]['first']:.1f} s", ""])
+        rows.append(
+            [
+                way,
+                f"{found[way]['rate']:.0f}/s",
+                f"{ratio:.2f}×",
+                f"{rank:.4f}",
+                f"{kept:.0%}",
+                f"{found[way]['first']:.1f} s",
+                "",
+            ]
+        )
         note = f"peer: float32; rank correlation {rank:.4f}, best tenth kept {kept:.0%}, scores apart at most {apart:.1e}"
-        record("faster on the CPU", way, found[way]["rate"], "1/s", peer=found["float32"]["rate"], note=note)
-    show(["way", "sentences", "of float32", "rank correlation", "best tenth kept", "first pass", "why not"], rows)
+        record(
+            "faster on the CPU",
+            way,
+            found[way]["rate"],
+            "1/s",
+            peer=found["float32"]["rate"],
+            note=note,
+        )
+    show(
+        [
+            "way",
+            "sentences",
+            "of float32",
+            "rank correlation",
+            "best tenth kept",
+            "first pass",
+            "why not",
+        ],
+        rows,
+    )
 
 
 if __name__ == "__main__":

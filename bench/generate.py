@@ -29,14 +29,25 @@ def random_table(width: int) -> Table:
     """28,996 entries of the starter's vocabulary with random vectors."""
     tokenizer = starter_tokenizer()
     words = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-    return vocabulary_table(words, np.random.default_rng(0).standard_normal((len(words), width)).astype(np.float32), tokenizer)
+    return vocabulary_table(
+        words,
+        np.random.default_rng(0).standard_normal((len(words), width)).astype(np.float32),
+        tokenizer,
+    )
 
 
 def random_lm(folder: str, width: int, layers: int) -> str:
     """A GPT-2 of this shape; its scores lie near the size of the vocabulary, so the range is set to accept about half."""
     torch.manual_seed(0)
     tokenizer = starter_tokenizer()
-    config = GPT2Config(vocab_size=len(tokenizer), n_embd=width, n_layer=layers, n_head=width // 64, n_positions=256, bos_token_id=101)
+    config = GPT2Config(
+        vocab_size=len(tokenizer),
+        n_embd=width,
+        n_layer=layers,
+        n_head=width // 64,
+        n_positions=256,
+        bos_token_id=101,
+    )
     GPT2LMHeadModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -48,8 +59,17 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--width", type=int, default=768)
     parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--starter", action="store_true", help="the embedded models instead of random ones of GPT-2's shape")
-    parser.add_argument("--positions", type=int, default=5, help="positions the literal nearest-token loop is timed on")
+    parser.add_argument(
+        "--starter",
+        action="store_true",
+        help="the embedded models instead of random ones of GPT-2's shape",
+    )
+    parser.add_argument(
+        "--positions",
+        type=int,
+        default=5,
+        help="positions the literal nearest-token loop is timed on",
+    )
     parser.add_argument("--variants", nargs="+", default=["sub", "label", "whole"])
     parser.add_argument("--data", default=None)
     args = parser.parse_args()
@@ -60,7 +80,20 @@ def main() -> None:
         table = encoder_table() if args.starter else random_table(args.width)
         rows = [compare(sentences, variant, table, name, args) for variant in args.variants]
     look_up(table, args.positions)
-    show(["variant", "asked", "made", "seqmix", "literal", "ratio", "same output", "scored", "literal scored"], rows)
+    show(
+        [
+            "variant",
+            "asked",
+            "made",
+            "seqmix",
+            "literal",
+            "ratio",
+            "same output",
+            "scored",
+            "literal scored",
+        ],
+        rows,
+    )
 
 
 def compare(sentences, variant: str, table: Table, name: str, args) -> list[object]:
@@ -71,7 +104,9 @@ def compare(sentences, variant: str, table: Table, name: str, args) -> list[obje
     judge = Perplexity(name)
     judge.scores(sentences[:1])  # loads the model
     table.nearest(table.vectors[1000:1001].astype(float), [set()])  # and the table
-    mixer = SeqMix(variant, 5, density, score_range=limits, table=table, discriminator=judge, max_uses=10**9)
+    mixer = SeqMix(
+        variant, 5, density, score_range=limits, table=table, discriminator=judge, max_uses=10**9
+    )
     start = time.perf_counter()
     made = mixer.augment(sentences, args.n, np.random.default_rng(0))
     ours = time.perf_counter() - start
@@ -79,7 +114,9 @@ def compare(sentences, variant: str, table: Table, name: str, args) -> list[obje
     rng = np.random.default_rng(0)
     seed = int(rng.integers(2**62))
     pairs = []
-    for pair in Pairing(variant, 5, density).pairs(sentences, lambda parent: True, set(), rng, table.vector):
+    for pair in Pairing(variant, 5, density).pairs(
+        sentences, lambda parent: True, set(), rng, table.vector
+    ):
         pairs.append(pair)
         if len(pairs) == made.counts.get("pairs", 0):
             break
@@ -89,7 +126,12 @@ def compare(sentences, variant: str, table: Table, name: str, args) -> list[obje
     def score(text: str) -> float:
         nonlocal scored
         scored += 1
-        return perplexity(text, model, tokenizer, tokenizer.bos_token_id if tokenizer.bos_token_id is not None else 101)
+        return perplexity(
+            text,
+            model,
+            tokenizer,
+            tokenizer.bos_token_id if tokenizer.bos_token_id is not None else 101,
+        )
 
     # the literal loop pays for every position in full; the look-up itself is extrapolated from `--positions` timed ones below
     start = time.perf_counter()
@@ -98,8 +140,15 @@ def compare(sentences, variant: str, table: Table, name: str, args) -> list[obje
         sentences, pairs, [mixer._weight(pair, seed) for pair in pairs], table.vectors, table.words, table.starts, table.split, score,
         limits.low, limits.high, args.n + repeats(made), variant == "whole", fast.nearest,
     )  # fmt: skip
-    literal = time.perf_counter() - start - fast.seconds + fast.asked * literal_look_up(table, args.positions)
-    same = [one.sentence.tokens for one in made] == list(dict.fromkeys(tokens for tokens, _, _ in expected))[: len(made)]
+    literal = (
+        time.perf_counter()
+        - start
+        - fast.seconds
+        + fast.asked * literal_look_up(table, args.positions)
+    )
+    same = [one.sentence.tokens for one in made] == list(
+        dict.fromkeys(tokens for tokens, _, _ in expected)
+    )[: len(made)]
     note = f"peer: the literal reading of the paper, its look-up timed on {args.positions} positions; same sentences: {same}"
     record("generate", f"{variant}, {args.n} sentences", ours, "s", peer=literal, note=note)
     return [
@@ -138,7 +187,10 @@ def literal_look_up(table: Table, positions: int) -> float:
     """Seconds of one literal look-up."""
     if not hasattr(literal_look_up, "known"):
         rng = np.random.default_rng(1)
-        queries = [table.vectors[rng.integers(2000, 20000, 2)].astype(float).mean(0) for _ in range(positions)]
+        queries = [
+            table.vectors[rng.integers(2000, 20000, 2)].astype(float).mean(0)
+            for _ in range(positions)
+        ]
         start = time.perf_counter()
         for query in queries:
             nearest_token(query, table.vectors, table.starts, [])
@@ -149,16 +201,29 @@ def literal_look_up(table: Table, positions: int) -> float:
 def look_up(table: Table, positions: int) -> None:
     """Nearest token alone: one blocked product for all positions against the literal loop."""
     rng = np.random.default_rng(2)
-    queries = np.stack([table.vectors[rng.integers(2000, 20000, 2)].astype(float).mean(0) for _ in range(500)])
+    queries = np.stack(
+        [table.vectors[rng.integers(2000, 20000, 2)].astype(float).mean(0) for _ in range(500)]
+    )
     table.nearest(queries[:10], [set()] * 10)
     start = time.perf_counter()
     found, _ = table.nearest(queries, [set()] * len(queries))
     ours = (time.perf_counter() - start) / len(queries)
     literal = literal_look_up(table, positions)
-    same = all(found[i] == nearest_token(queries[i], table.vectors, table.starts, [])[0] for i in range(positions))
+    same = all(
+        found[i] == nearest_token(queries[i], table.vectors, table.starts, [])[0]
+        for i in range(positions)
+    )
     show(
         ["nearest token", "seqmix", "literal", "ratio", "same"],
-        [[f"{len(table)} × {table.vectors.shape[1]}", f"{1e3 * ours:.2f} ms", f"{1e3 * literal:.0f} ms", f"{literal / ours:.0f}×", same]],
+        [
+            [
+                f"{len(table)} × {table.vectors.shape[1]}",
+                f"{1e3 * ours:.2f} ms",
+                f"{1e3 * literal:.0f} ms",
+                f"{literal / ours:.0f}×",
+                same,
+            ]
+        ],
     )
 
 

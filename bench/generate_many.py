@@ -24,7 +24,11 @@ from seqmix.data.sentence import Sentence
 def everything(folder: str | None) -> list[Sentence]:
     """All sentences of the corpus, whatever their split: this measures time, not F1."""
     corpus = load(folder)
-    dev = list(formats.read(Path(folder) / "valid.txt")) if folder and (Path(folder) / "valid.txt").exists() else []
+    dev = (
+        list(formats.read(Path(folder) / "valid.txt"))
+        if folder and (Path(folder) / "valid.txt").exists()
+        else []
+    )
     return [*corpus.train, *corpus.test, *dev]
 
 
@@ -32,18 +36,29 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--labeled", type=int, nargs="+", default=[5000, 10000, 20000])
     parser.add_argument("--asked", type=int, nargs="+", default=[2500, 5000, 10000])
-    parser.add_argument("--data", default=None, help="a folder with CoNLL-03's train.txt, valid.txt and test.txt")
+    parser.add_argument(
+        "--data", default=None, help="a folder with CoNLL-03's train.txt, valid.txt and test.txt"
+    )
     args = parser.parse_args()
     sentences = everything(args.data)
     table = encoder_table()
     rows = []
-    for labeled, asked in [*((n, args.asked[0]) for n in args.labeled), *((args.labeled[-1], n) for n in args.asked[1:])]:
+    for labeled, asked in [
+        *((n, args.asked[0]) for n in args.labeled),
+        *((args.labeled[-1], n) for n in args.asked[1:]),
+    ]:
         judge = Perplexity()
         judge.scores(sentences[:1])
         start = time.perf_counter()
-        made = SeqMix(table=table, discriminator=judge).augment(sentences[:labeled], asked, np.random.default_rng(0))
+        made = SeqMix(table=table, discriminator=judge).augment(
+            sentences[:labeled], asked, np.random.default_rng(0)
+        )
         seconds = time.perf_counter() - start
-        gpu = f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB" if torch.cuda.is_available() else "–"
+        gpu = (
+            f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB"
+            if torch.cuda.is_available()
+            else "–"
+        )
         resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         counts = made.counts
         where = "cuda" if torch.cuda.is_available() else "cpu"

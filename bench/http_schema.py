@@ -27,10 +27,10 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from schemathesis import GenerationMode
 
 from seqmix.data.samples import sample
-from seqmix.serve.api import create_app
 from seqmix.serve.project import Settings, create_project, open_project
-from seqmix.serve.records import Annotator
-from seqmix.serve.security import Limits
+from seqmix.serve.store.records import Annotator
+from seqmix.serve.web.app import create_app
+from seqmix.serve.web.security import Limits
 
 PATIENCE = 20.0  # seconds for one answer
 
@@ -38,7 +38,11 @@ PATIENCE = 20.0  # seconds for one answer
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[str, str]]:
     """A project of the gazette, served as `seqmix annotate` serves it; where, and the token of an admin."""
-    create_project(folder, (s.unlabeled() for s in sample("gazette:train")[:200]), Settings("schema", ("PER", "LOC")))
+    create_project(
+        folder,
+        (s.unlabeled() for s in sample("gazette:train")[:200]),
+        Settings("schema", ("PER", "LOC")),
+    )
     with open_project(folder) as project:
         token = project.store.add_annotator("Ada", admin=True)
         found = project.store.annotator("Ada")
@@ -46,7 +50,9 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
         own = secrets.token_urlsafe(32), Annotator(found.id, "Ada", admin=True)
         app = create_app(project, own, limits=Limits(rate=1e9, burst=1e9))
         listener = socket.create_server(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(app, http="h11", ws="none", log_level="warning", access_log=False))
+        server = uvicorn.Server(
+            uvicorn.Config(app, http="h11", ws="none", log_level="warning", access_log=False)
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         while not server.started:
@@ -58,7 +64,9 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
             thread.join(10)
 
 
-def ask_all(url: str, token: str, requests: int, first_seed: int = 0) -> tuple[Counter[int], Counter[int], list[str]]:
+def ask_all(
+    url: str, token: str, requests: int, first_seed: int = 0
+) -> tuple[Counter[int], Counter[int], list[str]]:
     """Statuses to somebody with a token, statuses to a stranger, and what went wrong."""
     own = {"Authorization": f"Bearer {token}"}
     schema = schemathesis.openapi.from_url(f"{url}/openapi.json", headers=own)
@@ -70,7 +78,11 @@ def ask_all(url: str, token: str, requests: int, first_seed: int = 0) -> tuple[C
     def ask(case: Any) -> None:
         if mine.total() >= requests:
             return
-        case.headers = {k: v for k, v in (case.headers or {}).items() if k.lower() not in ("authorization", "cookie")}
+        case.headers = {
+            k: v
+            for k, v in (case.headers or {}).items()
+            if k.lower() not in ("authorization", "cookie")
+        }
         case.cookies = {}
         answer = case.call(base_url=url, headers=own, timeout=PATIENCE)
         mine[answer.status_code] += 1
@@ -120,8 +132,14 @@ def main() -> None:
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, served(Path(folder) / "project") as (url, token):
         mine, strangers, wrong = ask_all(url, token, given_ones.requests, given_ones.seed)
-    print(f"{mine.total()} requests with a token: " + ", ".join(f"{n} × {status}" for status, n in sorted(mine.items())))
-    print(f"{strangers.total()} by a stranger: " + ", ".join(f"{n} × {status}" for status, n in sorted(strangers.items())))
+    print(
+        f"{mine.total()} requests with a token: "
+        + ", ".join(f"{n} × {status}" for status, n in sorted(mine.items()))
+    )
+    print(
+        f"{strangers.total()} by a stranger: "
+        + ", ".join(f"{n} × {status}" for status, n in sorted(strangers.items()))
+    )
     print(f"{len(wrong)} wrong, {time.monotonic() - start:.0f} s")
     for line in wrong[:20]:
         print(line)

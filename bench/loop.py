@@ -35,10 +35,17 @@ if __name__ == "__main__":
     parser.add_argument("--data", default=None)
     args = parser.parse_args()
     corpus = load(args.data)
-    labeled, pool = corpus.train[: args.labeled], [s.unlabeled() for s in corpus.train[args.labeled : args.labeled + args.pool]]
+    labeled, pool = (
+        corpus.train[: args.labeled],
+        [s.unlabeled() for s in corpus.train[args.labeled : args.labeled + args.pool]],
+    )
     small = type(corpus)(corpus.name, labeled, corpus.test[:10], corpus.tags)
     trainer(small, 32, 1, 0)  # warm
-    training, tagger = timed(lambda: Tagger(settings=Settings(epochs=args.epochs)).fit(labeled, np.random.default_rng(0), corpus.tags))
+    training, tagger = timed(
+        lambda: Tagger(settings=Settings(epochs=args.epochs)).fit(
+            labeled, np.random.default_rng(0), corpus.tags
+        )
+    )
     scoring, _ = timed(lambda: np.argsort(-scored(tagger, pool))[:100])
     their_training = trainer(small, args.labeled, args.epochs, 0)[0]
     their_scoring, _ = timed(lambda: np.argsort(-per_sentence(tagger, pool))[:100])
@@ -46,8 +53,18 @@ if __name__ == "__main__":
     show(
         ["part", "seqmix", "usual parts", "ratio"],
         [
-            ["training", f"{training:.1f} s", f"{their_training:.1f} s", f"{their_training / training:.1f}×"],
-            ["scoring", f"{scoring:.1f} s", f"{their_scoring:.1f} s", f"{their_scoring / scoring:.1f}×"],
+            [
+                "training",
+                f"{training:.1f} s",
+                f"{their_training:.1f} s",
+                f"{their_training / training:.1f}×",
+            ],
+            [
+                "scoring",
+                f"{scoring:.1f} s",
+                f"{their_scoring:.1f} s",
+                f"{their_scoring / scoring:.1f}×",
+            ],
             ["round", f"{us:.1f} s", f"{them:.1f} s", f"{them / us:.1f}×"],
         ],
     )

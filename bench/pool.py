@@ -27,10 +27,10 @@ from common import load, record, show, varied
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.query.uncertainty import Uncertainty, token_entropy
-from seqmix.scale.building import build_pool
-from seqmix.scale.job import score_units
+from seqmix.scale.build_pool import build_pool
 from seqmix.scale.pool import open_pool
-from seqmix.scale.scoring import Scorer, from_folders
+from seqmix.scale.ranking import Scorer, from_folders
+from seqmix.scale.ranking_job import score_units
 
 REPEATS = 0.1
 TOP = 1000
@@ -59,7 +59,9 @@ def train(out: Path) -> None:
     """The starter, trained a little: what it says does not matter here."""
     from seqmix.tagger import Settings, Tagger
 
-    Tagger(settings=Settings(steps=30), device="cpu").fit(load(None).train[:200], np.random.default_rng(0)).save(out)
+    Tagger(settings=Settings(steps=30), device="cpu").fit(
+        load(None).train[:200], np.random.default_rng(0)
+    ).save(out)
 
 
 def train_tiny(out: Path) -> None:
@@ -70,26 +72,51 @@ def train_tiny(out: Path) -> None:
     from seqmix.tagger import Settings, Tagger
 
     tokenizer = starter_tokenizer()
-    shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64, "max_position_embeddings": 256}
+    shape = {
+        "hidden_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+        "max_position_embeddings": 256,
+    }
     with tempfile.TemporaryDirectory() as encoder:
-        BertModel(BertConfig(vocab_size=len(tokenizer), **shape), add_pooling_layer=False).save_pretrained(encoder)
+        BertModel(
+            BertConfig(vocab_size=len(tokenizer), **shape), add_pooling_layer=False
+        ).save_pretrained(encoder)
         tokenizer.save_pretrained(encoder)
-        Tagger(encoder, settings=Settings(steps=30), device="cpu").fit(load(None).train[:200], np.random.default_rng(0)).save(out)
+        Tagger(encoder, settings=Settings(steps=30), device="cpu").fit(
+            load(None).train[:200], np.random.default_rng(0)
+        ).save(out)
 
 
 def step(what: str, pool: Path, n: int, model: Path) -> dict[str, float]:
     """One measurement, in this process."""
-    sentences = [Sentence(s.id, s.tokens) for s in load(None).train] if what in ("make up", "build") else []
+    sentences = (
+        [Sentence(s.id, s.tokens) for s in load(None).train] if what in ("make up", "build") else []
+    )
     start = time.process_time()
     if what == "make up":
-        found = {"text": float(sum(len(" ".join(sentence.tokens).encode()) + 1 for sentence in varied(sentences, n, REPEATS)))}
+        found = {
+            "text": float(
+                sum(
+                    len(" ".join(sentence.tokens).encode()) + 1
+                    for sentence in varied(sentences, n, REPEATS)
+                )
+            )
+        }
     elif what == "build":
         made = build_pool(varied(sentences, n, REPEATS), pool)
-        found = {"kept": made.sentences, "bytes": made.bytes / made.sentences, "tokens": made.tokens / made.sentences}
+        found = {
+            "kept": made.sentences,
+            "bytes": made.bytes / made.sentences,
+            "tokens": made.tokens / made.sentences,
+        }
     else:
         load_taggers = stand_in if what == "merge" else from_folders([model], "cpu")
         with tempfile.TemporaryDirectory() as side:
-            score_units(list(open_pool(pool).units()), Scorer(Uncertainty(), load_taggers, TOP), Path(side))
+            score_units(
+                list(open_pool(pool).units()), Scorer(Uncertainty(), load_taggers, TOP), Path(side)
+            )
             found = {"journal": float((Path(side) / "units.jsonl").stat().st_size)}
     status = Path("/proc/self/status").read_text()
     peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
@@ -98,8 +125,25 @@ def step(what: str, pool: Path, n: int, model: Path) -> dict[str, float]:
 
 def apart(what: str, pool: Path, n: int, model: Path) -> dict[str, float]:
     """The same in a process of its own."""
-    command = [sys.executable, __file__, "--step", what, "--pool", str(pool), "--sizes", str(n), "--model", str(model)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    command = [
+        sys.executable,
+        __file__,
+        "--step",
+        what,
+        "--pool",
+        str(pool),
+        "--sizes",
+        str(n),
+        "--model",
+        str(model),
+    ]
+    done = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
     found = dict(json.loads(done.stdout.splitlines()[-1]))
     print(f"{n:,}", what, found, file=sys.stderr, flush=True)
     return found
@@ -108,22 +152,73 @@ def apart(what: str, pool: Path, n: int, model: Path) -> dict[str, float]:
 def measure(n: int, pool: Path, model: Path, limit: int) -> list[object]:
     """All steps for one size; a row of the table."""
     made_up, built, merged = (apart(what, pool, n, model) for what in ("make up", "build", "merge"))
-    record("pool", f"build, {n:,}", built["seconds"], "CPU s", limit=made_up["seconds"], note="limit: making the sentences up")
+    record(
+        "pool",
+        f"build, {n:,}",
+        built["seconds"],
+        "CPU s",
+        limit=made_up["seconds"],
+        note="limit: making the sentences up",
+    )
     record("pool", f"build, resident, {n:,}", built["MiB"], "MiB", limit=RESIDENT)
-    record("pool", f"on disk, {n:,}", built["bytes"], "B/sentence", limit=made_up["text"] / n, note="limit: the text itself")
-    record("pool", f"read, rank and merge, {n:,}", merged["seconds"], "CPU s", note="a stand-in for the tagger")
-    record("pool", f"read, rank and merge, resident, {n:,}", merged["MiB"], "MiB", limit=RESIDENT, note="a stand-in for the tagger")
-    row = [f"{n:,}", f"{built['kept']:,}", f"{built['seconds']:.0f} s", f"{n / (built['seconds'] - made_up['seconds']):,.0f}/s"]
-    row += [f"{built['MiB']:.0f} MiB", f"{built['bytes']:.0f} B", f"{merged['seconds']:.0f} s", f"{merged['MiB']:.0f} MiB"]
+    record(
+        "pool",
+        f"on disk, {n:,}",
+        built["bytes"],
+        "B/sentence",
+        limit=made_up["text"] / n,
+        note="limit: the text itself",
+    )
+    record(
+        "pool",
+        f"read, rank and merge, {n:,}",
+        merged["seconds"],
+        "CPU s",
+        note="a stand-in for the tagger",
+    )
+    record(
+        "pool",
+        f"read, rank and merge, resident, {n:,}",
+        merged["MiB"],
+        "MiB",
+        limit=RESIDENT,
+        note="a stand-in for the tagger",
+    )
+    row = [
+        f"{n:,}",
+        f"{built['kept']:,}",
+        f"{built['seconds']:.0f} s",
+        f"{n / (built['seconds'] - made_up['seconds']):,.0f}/s",
+    ]
+    row += [
+        f"{built['MiB']:.0f} MiB",
+        f"{built['bytes']:.0f} B",
+        f"{merged['seconds']:.0f} s",
+        f"{merged['MiB']:.0f} MiB",
+    ]
     row += [f"{merged['journal'] / 2**20:.1f} MiB"]
     tiny = apart("tiny", pool, n, model.with_name("tiny"))
-    record("pool", f"score with one narrow layer, {n:,}", built["kept"] / tiny["seconds"], "1/CPU s", note="one core, loading included")
-    record("pool", f"score with one narrow layer, resident, {n:,}", tiny["MiB"], "MiB", limit=RESIDENT)
+    record(
+        "pool",
+        f"score with one narrow layer, {n:,}",
+        built["kept"] / tiny["seconds"],
+        "1/CPU s",
+        note="one core, loading included",
+    )
+    record(
+        "pool", f"score with one narrow layer, resident, {n:,}", tiny["MiB"], "MiB", limit=RESIDENT
+    )
     row += [f"{built['kept'] / tiny['seconds']:,.0f}/s", f"{tiny['MiB']:.0f} MiB"]
     if n > limit:
         return [*row, "–", "–"]
     scored = apart("starter", pool, n, model)
-    record("pool", f"score with the starter, {n:,}", built["kept"] / scored["seconds"], "1/CPU s", note="one core, loading included")
+    record(
+        "pool",
+        f"score with the starter, {n:,}",
+        built["kept"] / scored["seconds"],
+        "1/CPU s",
+        note="one core, loading included",
+    )
     record("pool", f"score with the starter, resident, {n:,}", scored["MiB"], "MiB", limit=RESIDENT)
     return [*row, f"{built['kept'] / scored['seconds']:,.0f}/s", f"{scored['MiB']:.0f} MiB"]
 
@@ -157,9 +252,15 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 10_000_000])
-    parser.add_argument("--limit", type=int, default=100_000, help="score no larger pool with the starter")
-    parser.add_argument("--folder", default=None, help="where pools are put while they are measured")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 10_000_000]
+    )
+    parser.add_argument(
+        "--limit", type=int, default=100_000, help="score no larger pool with the starter"
+    )
+    parser.add_argument(
+        "--folder", default=None, help="where pools are put while they are measured"
+    )
     parser.add_argument("--model", type=Path, default=None, help=argparse.SUPPRESS)
     parser.add_argument("--step", default=None, help=argparse.SUPPRESS)
     parser.add_argument("--pool", type=Path, default=None, help=argparse.SUPPRESS)

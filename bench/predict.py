@@ -30,7 +30,9 @@ def ours(tagger: Tagger, sentences: list[Sentence]) -> tuple[float, list[tuple[s
     return time.perf_counter() - start, found
 
 
-def peer(tagger: Tagger, sentences: list[Sentence], corpus: Corpus) -> tuple[float, list[list[str]]]:
+def peer(
+    tagger: Tagger, sentences: list[Sentence], corpus: Corpus
+) -> tuple[float, list[list[str]]]:
     """The same weights through the pipeline, which takes raw text and names the pieces that are not O."""
     network = tagger._network
     config = network.encoder.config
@@ -38,7 +40,13 @@ def peer(tagger: Tagger, sentences: list[Sentence], corpus: Corpus) -> tuple[flo
     model = BertForTokenClassification(config)
     model.bert.load_state_dict(network.encoder.state_dict())
     model.classifier.load_state_dict(network.classifier.state_dict())
-    tag = pipeline("token-classification", model=model.eval(), tokenizer=tagger._tokenizer, batch_size=32, device=tagger.device)
+    tag = pipeline(
+        "token-classification",
+        model=model.eval(),
+        tokenizer=tagger._tokenizer,
+        batch_size=32,
+        device=tagger.device,
+    )
     texts = [s.located() for s in sentences]
     start = time.perf_counter()
     with warnings.catch_warnings():
@@ -57,10 +65,16 @@ def peer(tagger: Tagger, sentences: list[Sentence], corpus: Corpus) -> tuple[flo
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[3453])
-    parser.add_argument("--data", default=None, help="a folder with CoNLL-03's train.txt and test.txt; the gazette without it")
+    parser.add_argument(
+        "--data",
+        default=None,
+        help="a folder with CoNLL-03's train.txt and test.txt; the gazette without it",
+    )
     args = parser.parse_args()
     corpus = load(args.data)
-    tagger = Tagger(settings=Settings(epochs=5)).fit(corpus.train[:200], np.random.default_rng(0), corpus.tags)
+    tagger = Tagger(settings=Settings(epochs=5)).fit(
+        corpus.train[:200], np.random.default_rng(0), corpus.tags
+    )
     rows = []
     for n in args.sizes:
         sentences = corpus.test[:n]
@@ -73,7 +87,9 @@ if __name__ == "__main__":
             ours(tagger, sentences),
             peer(tagger, sentences, corpus),
         )
-        same = np.mean([a == b for f, g in zip(found, theirs, strict=True) for a, b in zip(f, g, strict=True)])
+        same = np.mean(
+            [a == b for f, g in zip(found, theirs, strict=True) for a, b in zip(f, g, strict=True)]
+        )
         n = len(sentences)
         rows.append(
             [corpus.name, n, f"{n / us:.0f}/s", f"{n / them:.0f}/s", f"{them / us:.2f}×", f"{n / limit:.0f}/s", f"{limit / us:.0%}",
@@ -83,4 +99,18 @@ if __name__ == "__main__":
             "predict", f"{tagger.device.type}, {n} sentences", n / us, "1/s", peer=n / them, limit=n / limit,
             note=f"peer: pipeline, batch_size=32; {limit / us:.0%} of the limit; same tags {same:.4%}",
         )  # fmt: skip
-    show(["data", "sentences", "seqmix", "pipeline", "ratio", "bare forward", "of limit", "F1 seqmix", "F1 pipeline", "same tags"], rows)
+    show(
+        [
+            "data",
+            "sentences",
+            "seqmix",
+            "pipeline",
+            "ratio",
+            "bare forward",
+            "of limit",
+            "F1 seqmix",
+            "F1 pipeline",
+            "same tags",
+        ],
+        rows,
+    )

@@ -17,7 +17,9 @@ import torch
 Row = str | Mapping[str, float] | None
 
 
-def nearest_token(mixed: np.ndarray, vectors: np.ndarray, admissible: Sequence[bool], parents: Sequence[int]) -> tuple[int, float]:
+def nearest_token(
+    mixed: np.ndarray, vectors: np.ndarray, admissible: Sequence[bool], parents: Sequence[int]
+) -> tuple[int, float]:
     """argmin over e in E of the L2 distance, one entry after the other."""
     best, least = -1, math.inf
     for entry in range(len(vectors)):
@@ -42,7 +44,13 @@ def legal(rows: Sequence[Row]) -> bool:
     """Whether the heaviest tags are BIO: an I- follows the B- or I- of its type."""
     before = "O"
     for row in rows:
-        tag = row if isinstance(row, str) else min(row, key=lambda name: (-row[name], name)) if row else "O"
+        tag = (
+            row
+            if isinstance(row, str)
+            else min(row, key=lambda name: (-row[name], name))
+            if row
+            else "O"
+        )
         if tag != "O" and tag[:2] not in ("B-", "I-"):
             return False
         if tag[:2] == "I-" and before not in (f"B-{tag[2:]}", tag):
@@ -79,7 +87,9 @@ def generate(
 ) -> list[tuple[tuple[str, ...], list[Row], float]]:
     """Tokens, tag rows and score of each sentence kept, in order, up to n."""
     letters = {letter for sentence in sentences for token in sentence.tokens for letter in token}
-    spelled = [bool(fine) and set(word) <= letters for fine, word in zip(admissible, words, strict=True)]
+    spelled = [
+        bool(fine) and set(word) <= letters for fine, word in zip(admissible, words, strict=True)
+    ]
     admissible = spelled if sum(spelled) >= 32 else admissible
     entry_of = {}
     for entry in range(len(words) - 1, -1, -1):
@@ -89,14 +99,23 @@ def generate(
     for (one, other), weight in zip(pairs, weights, strict=False):
         mixed_tokens, mixed_rows = [], []
         for t in range(one.end - one.start):
-            word_i, word_j = sentences[one.parent].tokens[one.start + t], sentences[other.parent].tokens[other.start + t]
+            word_i, word_j = (
+                sentences[one.parent].tokens[one.start + t],
+                sentences[other.parent].tokens[other.start + t],
+            )
             e_i = np.mean([vectors[p].astype(np.float64) for p in split(word_i)], axis=0)
             e_j = np.mean([vectors[p].astype(np.float64) for p in split(word_j)], axis=0)
             parts = [word_i, word_j, *(words[p] for p in (*split(word_i), *split(word_j)))]
             excluded = [entry_of[w] for w in parts if w in entry_of]
             entry, _ = nearest(weight * e_i + (1 - weight) * e_j, vectors, admissible, excluded)
             mixed_tokens.append(words[entry])
-            mixed_rows.append(mix_label(sentences[one.parent].tags[one.start + t], sentences[other.parent].tags[other.start + t], weight))
+            mixed_rows.append(
+                mix_label(
+                    sentences[one.parent].tags[one.start + t],
+                    sentences[other.parent].tags[other.start + t],
+                    weight,
+                )
+            )
         for stretch in (one,) if whole else (one, other):
             parent = sentences[stretch.parent]
             tokens = (*parent.tokens[: stretch.start], *mixed_tokens, *parent.tokens[stretch.end :])

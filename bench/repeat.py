@@ -28,7 +28,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from common import show
 from seqmix.data import formats
 from seqmix.data.tagset import TagSet
-from seqmix.tagger import Settings, Tagger, graphs
+from seqmix.tagger import Settings, Tagger
+from seqmix.tagger.training import cuda_graphs as graphs
 
 _DATA = Path(__file__).parents[2] / "shared" / "data" / "genia2011"
 
@@ -37,14 +38,18 @@ def trained(args: argparse.Namespace) -> list[str]:
     """The checksum of the weights after each of two trainings, and the seconds it took."""
     sentences = list(formats.read(args.data / "train.tsv"))
     tags = TagSet.of(sentences)
-    chosen = [sentences[i] for i in np.random.default_rng(0).permutation(len(sentences))[: args.size]]
+    chosen = [
+        sentences[i] for i in np.random.default_rng(0).permutation(len(sentences))[: args.size]
+    ]
     found = []
     for _ in range(2):
         if args.gate is not None and not found:
             _wait(args.gate)
         began = time.perf_counter()
         with sdpa_kernel(SDPBackend.MATH) if args.attention == "math" else nullcontext():
-            tagger = Tagger(settings=Settings(steps=args.steps)).fit(chosen, np.random.default_rng(1), tags)
+            tagger = Tagger(settings=Settings(steps=args.steps)).fit(
+                chosen, np.random.default_rng(1), tags
+            )
         weights = [value.cpu().numpy().tobytes() for value in tagger._network.state_dict().values()]
         found.append(f"{zlib.crc32(b''.join(weights))} {time.perf_counter() - began:.3f}")
     return found
@@ -75,8 +80,13 @@ def beside(args: argparse.Namespace) -> list[str]:
     with TemporaryDirectory() as folder:
         gate = Path(folder) / "gate"
         command = [sys.executable, __file__, *sys.argv[1:], "--gate", str(gate)]
-        others = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(args.processes)]
-        while len(list(gate.parent.iterdir())) < len(others) and all(other.poll() is None for other in others):
+        others = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            for _ in range(args.processes)
+        ]
+        while len(list(gate.parent.iterdir())) < len(others) and all(
+            other.poll() is None for other in others
+        ):
             time.sleep(0.1)
         gate.touch()
         return [line for other in others for line in other.communicate()[0].splitlines()]
@@ -100,4 +110,7 @@ if __name__ == "__main__":
         sums, seconds = zip(*(line.split() for line in beside(args)), strict=True)
         alike = Counter(sums).most_common(1)[0][1]
         took = f"{mean(map(float, seconds)):.1f} s"
-        show(["trainings", "that differ from most", "a training, beside the others"], [[str(len(sums)), str(len(sums) - alike), took]])
+        show(
+            ["trainings", "that differ from most", "a training, beside the others"],
+            [[str(len(sums)), str(len(sums) - alike), took]],
+        )

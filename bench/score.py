@@ -22,10 +22,10 @@ from scipy.stats import entropy
 from common import load, record, show
 from seqmix.data.sentence import Sentence
 from seqmix.tagger import Settings, Tagger
+from seqmix.tagger.cpu_batches import side_by_side
+from seqmix.tagger.inference import BUDGET, CHUNK
 from seqmix.tagger.network import autocast
 from seqmix.tagger.pieces import Batch, by_length, spread
-from seqmix.tagger.reading import BUDGET, CHUNK
-from seqmix.tagger.threads import side_by_side
 
 _MINI = 12
 _PEER = 300  # sentences the peer is given: at its rate a whole pool takes minutes
@@ -41,10 +41,17 @@ def per_sentence(tagger: Tagger, sentences: list[Sentence]) -> np.ndarray:
     tokenizer, network, found = tagger._tokenizer, tagger._network, []
     for first in range(0, len(sentences), _MINI):
         mini = sentences[first : first + _MINI]
-        batch = tokenizer([list(s.tokens) for s in mini], is_split_into_words=True, padding=True, truncation=True, return_tensors="pt")
+        batch = tokenizer(
+            [list(s.tokens) for s in mini],
+            is_split_into_words=True,
+            padding=True,
+            truncation=True,
+            return_tensors="pt",
+        )
         with torch.no_grad(), autocast(tagger.device):
             states = network.encoder(
-                input_ids=batch["input_ids"].to(tagger.device), attention_mask=batch["attention_mask"].to(tagger.device)
+                input_ids=batch["input_ids"].to(tagger.device),
+                attention_mask=batch["attention_mask"].to(tagger.device),
             ).last_hidden_state
             proba = torch.softmax(network.classifier(states).float(), dim=2).cpu().numpy()
         for i in range(len(mini)):
@@ -58,7 +65,11 @@ def ready(tagger: Tagger, sentences: list[Sentence]) -> list[Batch]:
     """Batches as ours, cut, sorted and on the device."""
     windows = tagger._pieces.encode(s.tokens for s in sentences)
     chunks = [windows[i : i + CHUNK] for i in range(0, len(windows), CHUNK)]
-    groups = [[chunk[i] for i in group] for chunk in chunks for group in by_length(chunk, BUDGET[tagger.device.type])]
+    groups = [
+        [chunk[i] for i in group]
+        for chunk in chunks
+        for group in by_length(chunk, BUDGET[tagger.device.type])
+    ]
     return [spread(group, tagger.device)[0] for group in groups]
 
 
@@ -86,10 +97,16 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[3453])
     parser.add_argument("--passes", type=int, default=3)
-    parser.add_argument("--data", default=None, help="a folder with CoNLL-03's train.txt and test.txt; the gazette without it")
+    parser.add_argument(
+        "--data",
+        default=None,
+        help="a folder with CoNLL-03's train.txt and test.txt; the gazette without it",
+    )
     args = parser.parse_args()
     corpus = load(args.data)
-    tagger = Tagger(settings=Settings(epochs=5)).fit(corpus.train[:200], np.random.default_rng(0), corpus.tags)
+    tagger = Tagger(settings=Settings(epochs=5)).fit(
+        corpus.train[:200], np.random.default_rng(0), corpus.tags
+    )
     device, rows = tagger.device, []
     everything = [s.unlabeled() for s in [*corpus.test, *corpus.train]]
     for n in args.sizes:
@@ -100,18 +117,43 @@ if __name__ == "__main__":
         cold = seconds(partial(ours, tagger, sentences), device)
         batches = ready(tagger, sentences)
         bare(tagger, batches)
-        works = (partial(ours, tagger, sentences), partial(per_sentence, tagger, sentences[:_PEER]), partial(bare, tagger, batches))
-        us, them, limit = np.median([[seconds(work, device) for work in works] for _ in range(args.passes)], axis=0)
+        works = (
+            partial(ours, tagger, sentences),
+            partial(per_sentence, tagger, sentences[:_PEER]),
+            partial(bare, tagger, batches),
+        )
+        us, them, limit = np.median(
+            [[seconds(work, device) for work in works] for _ in range(args.passes)], axis=0
+        )
         them *= n / min(n, _PEER)
-        short = [s for s in sentences[:1000] if len(s) <= 30]  # the peer cuts what is too long, ours reads it in windows
+        short = [
+            s for s in sentences[:1000] if len(s) <= 30
+        ]  # the peer cuts what is too long, ours reads it in windows
         apart = np.abs(ours(tagger, short) - per_sentence(tagger, short)).max()
         rows.append(
             [corpus.name, n, f"{n / us:.0f}/s", f"{n / cold:.0f}/s", f"{n / them:.0f}/s", f"{them / us:.1f}×", f"{n / limit:.0f}/s",
              f"{limit / us:.0%}", f"{apart:.0e}"]
         )  # fmt: skip
-        where = torch.cuda.get_device_name() if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
+        where = (
+            torch.cuda.get_device_name()
+            if device.type == "cuda"
+            else f"CPU, {torch.get_num_threads()} threads"
+        )
         record(
             "score", f"{device.type}, {n} sentences", n / us, "1/s", peer=n / them, limit=n / limit,
             note=f"{where}; {limit / us:.0%} of the limit; first pass {n / cold:.0f}/s; scores apart at most {apart:.0e}",
         )  # fmt: skip
-    show(["data", "sentences", "seqmix", "first pass", "per sentence", "ratio", "bare forward", "of limit", "scores apart"], rows)
+    show(
+        [
+            "data",
+            "sentences",
+            "seqmix",
+            "first pass",
+            "per sentence",
+            "ratio",
+            "bare forward",
+            "of limit",
+            "scores apart",
+        ],
+        rows,
+    )

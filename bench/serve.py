@@ -41,7 +41,10 @@ def corpus(n: int, rng: np.random.Generator) -> Iterator[Sentence]:
     for i in range(n):
         one, other = real[int(rng.integers(len(real)))], real[int(rng.integers(len(real)))]
         at = int(rng.integers(len(one) + 1))
-        yield Sentence(f"s{i}", (*one.tokens[:at], *other.tokens[: int(rng.integers(1, 6))], str(i), *one.tokens[at:]))
+        yield Sentence(
+            f"s{i}",
+            (*one.tokens[:at], *other.tokens[: int(rng.integers(1, 6))], str(i), *one.tokens[at:]),
+        )
 
 
 @dataclass
@@ -57,7 +60,9 @@ class Annotator:
     statuses: list[int] = field(default_factory=list)
     given: set[str] = field(default_factory=set)
     saved: dict[str, list[list[Any]]] = field(default_factory=dict)  # acknowledged
-    unheard: dict[str, list[list[list[Any]]]] = field(default_factory=dict)  # sent, perhaps more than once, and not acknowledged
+    unheard: dict[str, list[list[list[Any]]]] = field(
+        default_factory=dict
+    )  # sent, perhaps more than once, and not acknowledged
     breaks: int = 0
     _line: http.client.HTTPConnection | None = None
 
@@ -70,8 +75,18 @@ class Annotator:
             sentence = shown["sentence"]
             self.given.add(sentence["id"])
             start = rng.randrange(len(sentence["tokens"]))
-            spans = [] if rng.random() < 0.3 else [{"start": start, "end": start + 1, "tag": rng.choice(self.tags)}]
-            body = {"id": sentence["id"], "version": sentence["version"], "spans": spans, "sure": None, "seconds": 0.1}
+            spans = (
+                []
+                if rng.random() < 0.3
+                else [{"start": start, "end": start + 1, "tag": rng.choice(self.tags)}]
+            )
+            body = {
+                "id": sentence["id"],
+                "version": sentence["version"],
+                "spans": spans,
+                "sure": None,
+                "seconds": 0.1,
+            }
             marks = [[span["start"], span["end"], span["tag"]] for span in spans]
             self.unheard.setdefault(sentence["id"], []).append(marks)
             answer = self.ask("save", "POST", "/api/annotations", body, rng)
@@ -79,7 +94,9 @@ class Annotator:
                 self.saved[sentence["id"]] = marks
                 self.unheard.pop(sentence["id"])
 
-    def ask(self, what: str, method: str, path: str, body: Any, rng: random.Random) -> dict[str, Any] | None:
+    def ask(
+        self, what: str, method: str, path: str, body: Any, rng: random.Random
+    ) -> dict[str, Any] | None:
         """The answer; None when the line broke or was to be broken."""
         time.sleep(rng.expovariate(1 / PAUSE))
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
@@ -89,11 +106,16 @@ class Annotator:
             return None
         start = time.perf_counter()
         try:
-            self._line = self._line or http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            self._line = self._line or http.client.HTTPConnection(
+                "127.0.0.1", self.port, timeout=60
+            )
             self._line.request(method, path, text, headers)
             answer = self._line.getresponse()
             content = answer.read()
-        except (OSError, http.client.HTTPException):  # the server closed a line that had been idle: a new one
+        except (
+            OSError,
+            http.client.HTTPException,
+        ):  # the server closed a line that had been idle: a new one
             self._line = None
             return None
         self.statuses.append(answer.status)
@@ -103,15 +125,23 @@ class Annotator:
         self.took[what].append(time.perf_counter() - start)
         return json.loads(content)
 
-    def break_off(self, method: str, path: str, headers: dict[str, str], text: str, rng: random.Random) -> None:
+    def break_off(
+        self, method: str, path: str, headers: dict[str, str], text: str, rng: random.Random
+    ) -> None:
         """Send a part of a request, or all of it, and hang up without listening."""
         self.breaks += 1
-        lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{self.port}", *(f"{name}: {value}" for name, value in headers.items())]
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            f"Host: 127.0.0.1:{self.port}",
+            *(f"{name}: {value}" for name, value in headers.items()),
+        ]
         raw = "\r\n".join([*lines, f"Content-Length: {len(text)}", "", text]).encode()
         with socket.create_connection(("127.0.0.1", self.port), timeout=60) as line:
             line.sendall(raw if rng.random() < 0.5 else raw[: rng.randrange(len(raw))])
             if rng.random() < 0.5:
-                line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # with a reset, as a crash would
+                line.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0"
+                )  # with a reset, as a crash would
 
 
 def check(folder: Path, people: list[Annotator]) -> list[str]:
@@ -125,7 +155,11 @@ def check(folder: Path, people: list[Annotator]) -> list[str]:
     owners: dict[str, str] = {}
     for person in people:
         wrong += _lost(person, found)
-        wrong += [f"{id} was given to two" for id in person.given if owners.setdefault(id, person.name) != person.name]
+        wrong += [
+            f"{id} was given to two"
+            for id in person.given
+            if owners.setdefault(id, person.name) != person.name
+        ]
     bad = sorted({status for person in people for status in person.statuses} - {200, 201, 409, 429})
     if bad:
         wrong.append(f"answers with status {bad}")
@@ -135,12 +169,17 @@ def check(folder: Path, people: list[Annotator]) -> list[str]:
 
 
 def _lost(person: Annotator, found: dict[str, list[Any]]) -> list[str]:
-    own = {id: [list(mark) for mark in a.spans] for id, answers in found.items() for a in answers if a.annotator == person.name}
+    own = {
+        id: [list(mark) for mark in a.spans]
+        for id, answers in found.items()
+        for a in answers
+        if a.annotator == person.name
+    }
     lost = [id for id, marks in person.saved.items() if own.get(id) != marks]
     other = [id for id, sent in person.unheard.items() if id in own and own[id] not in sent]
-    return [f"{person.name}: {id} was acknowledged and is not there as it was given" for id in lost] + [
-        f"{person.name}: {id} is not what was sent" for id in other
-    ]
+    return [
+        f"{person.name}: {id} was acknowledged and is not there as it was given" for id in lost
+    ] + [f"{person.name}: {id} is not what was sent" for id in other]
 
 
 def main() -> int:
@@ -154,19 +193,38 @@ def main() -> int:
         folder = Path(place) / "large"
         tags = TagSet.of(sample("gazette:train")).types
         start = time.monotonic()
-        create_project(folder, corpus(given.sentences, np.random.default_rng(0)), Settings("large", tags))
+        create_project(
+            folder, corpus(given.sentences, np.random.default_rng(0)), Settings("large", tags)
+        )
         print(f"{given.sentences} sentences in {time.monotonic() - start:.0f} s")
         with open_project(folder) as project:
-            tokens = {f"person {i}": project.store.add_annotator(f"person {i}") for i in range(given.annotators)}
+            tokens = {
+                f"person {i}": project.store.add_annotator(f"person {i}")
+                for i in range(given.annotators)
+            }
         said = Path(place) / "said"
-        command = [sys.executable, "-m", "seqmix", "annotate", str(folder), "--port", "0", "--no-browser"]
+        command = [
+            sys.executable,
+            "-m",
+            "seqmix",
+            "annotate",
+            str(folder),
+            "--port",
+            "0",
+            "--no-browser",
+        ]
         with said.open("w") as log:
-            server = subprocess.Popen([*command, *(["--no-train"] if given.no_train else [])], stdout=log, stderr=log)
+            server = subprocess.Popen(
+                [*command, *(["--no-train"] if given.no_train else [])], stdout=log, stderr=log
+            )
         try:
             while (link := re.search(r":(\d+)/login\?token=(\S+)", said.read_text())) is None:
                 time.sleep(0.1)
             port, own = int(link[1]), link[2]
-            people = [Annotator(name, token, port, tags, i) for i, (name, token) in enumerate(tokens.items())]
+            people = [
+                Annotator(name, token, port, tags, i)
+                for i, (name, token) in enumerate(tokens.items())
+            ]
             status = hammer(people, given.seconds, port, own)
         finally:
             server.terminate()
@@ -175,7 +233,9 @@ def main() -> int:
         if "Traceback" in said.read_text():
             wrong.append("the server said: " + said.read_text()[-2000:])
         tell(people, given.seconds, status)
-    print("\n".join(f"WRONG: {line}" for line in wrong) or "no answer lost, none given twice, no 5xx")
+    print(
+        "\n".join(f"WRONG: {line}" for line in wrong) or "no answer lost, none given twice, no 5xx"
+    )
     return 1 if wrong else 0
 
 
@@ -189,7 +249,9 @@ def hammer(people: list[Annotator], seconds: float, port: int, own: str) -> dict
         return found
 
     deadline = time.monotonic() + 300
-    while time.monotonic() < deadline and ((status()["model"] or {}).get("phase") in (None, "loading the encoder", "starting")):
+    while time.monotonic() < deadline and (
+        (status()["model"] or {}).get("phase") in (None, "loading the encoder", "starting")
+    ):
         time.sleep(1)
     end = time.monotonic() + seconds
     threads = [threading.Thread(target=person.work, args=(end,)) for person in people]
@@ -205,10 +267,17 @@ def hammer(people: list[Annotator], seconds: float, port: int, own: str) -> dict
 
 
 def tell(people: list[Annotator], seconds: float, status: dict[str, Any]) -> None:
-    saved, unheard, breaks = (sum(n) for n in zip(*((len(p.saved), len(p.unheard), p.breaks) for p in people), strict=True))
+    saved, unheard, breaks = (
+        sum(n)
+        for n in zip(*((len(p.saved), len(p.unheard), p.breaks) for p in people), strict=True)
+    )
     stale, busy = (sum(person.statuses.count(status) for person in people) for status in (409, 429))
-    print(f"{len(people)} annotators, {seconds:g} s: {saved} answers acknowledged ({saved / seconds:.0f}/s), {unheard} not heard of,")
-    print(f"{breaks} connections broken, {stale} stale, {busy} told to wait; generation {(status['model'] or {}).get('generation')}")
+    print(
+        f"{len(people)} annotators, {seconds:g} s: {saved} answers acknowledged ({saved / seconds:.0f}/s), {unheard} not heard of,"
+    )
+    print(
+        f"{breaks} connections broken, {stale} stale, {busy} told to wait; generation {(status['model'] or {}).get('generation')}"
+    )
     print("meanwhile the trainer was: " + ", ".join(status["phases"]))
     print(f"{'':8}{'n':>8}{'p50 ms':>9}{'p90 ms':>9}{'p99 ms':>9}{'max ms':>9}")
     for what in ("next", "save"):

@@ -21,9 +21,9 @@ import numpy as np
 from common import show
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import from_text
-from seqmix.serve.queue import Rules, next_sentence
-from seqmix.serve.records import Generation, Mark, Rank
-from seqmix.serve.store import Store, create_store, open_store, sqlite_url
+from seqmix.serve.store.queue import Rules, next_sentence
+from seqmix.serve.store.records import Generation, Mark, Rank
+from seqmix.serve.store.store import Store, create_store, open_store, sqlite_url
 
 
 def text(n: int) -> Iterator[Sentence]:
@@ -31,17 +31,28 @@ def text(n: int) -> Iterator[Sentence]:
     rng = np.random.default_rng(0)
     words = [f"word{i}" for i in range(5000)]
     for i in range(n):
-        yield from_text(f"bench:{i}", " ".join([*(words[j] for j in rng.integers(5000, size=rng.integers(8, 41))), str(i), "."]))
+        yield from_text(
+            f"bench:{i}",
+            " ".join(
+                [*(words[j] for j in rng.integers(5000, size=rng.integers(8, 41))), str(i), "."]
+            ),
+        )
 
 
 def publish(url: Any, stop: Any, done: Any) -> None:
     """What a trainer does: 20,000 ranks, 2,000 of them with a suggestion, again and again."""
     store = open_store(url)
     number, rng = 0, np.random.default_rng(1)
-    suggestion = {"spans": [{"start": 0, "end": 2, "tag": "PER", "confidence": 0.5}], "confidence": 0.4}
+    suggestion = {
+        "spans": [{"start": 0, "end": 2, "tag": "PER", "confidence": 0.5}],
+        "confidence": 0.4,
+    }
     while not stop.is_set():
         ids = store.unlabeled_ids(20_000, rng)
-        store.publish(Generation(number, 0), (Rank(id, 1.0, suggestion if i < 2000 else None) for i, id in enumerate(ids)))
+        store.publish(
+            Generation(number, 0),
+            (Rank(id, 1.0, suggestion if i < 2000 else None) for i, id in enumerate(ids)),
+        )
         number += 1
         done.value = number
 
@@ -53,7 +64,9 @@ def annotate(store: Store, who: int, answers: int, seconds: dict[str, list[float
         given = next_sentence(store, who, Rules(0.1, 0.0))
         between = time.perf_counter()
         assert given is not None
-        store.save(given.sentence.id, who, "label", [Mark(0, 2, "PER")], version=given.version, seconds=3.0)
+        store.save(
+            given.sentence.id, who, "label", [Mark(0, 2, "PER")], version=given.version, seconds=3.0
+        )
         end = time.perf_counter()
         seconds["next"].append(between - start)
         seconds["save"].append(end - between)
@@ -70,9 +83,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         url = given.store or sqlite_url(Path(folder) / "store.sqlite")
         start = time.perf_counter()
-        store = create_store(url, ["PER", "LOC"], lambda new: (new.add_sentences(text(given.sentences)), new.reserve_audit(0.1))[0])
-        built, memory = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        people = [store.annotator_by_token(store.add_annotator(f"annotator {i}")) for i in range(given.annotators)]
+        store = create_store(
+            url,
+            ["PER", "LOC"],
+            lambda new: (new.add_sentences(text(given.sentences)), new.reserve_audit(0.1))[0],
+        )
+        built, memory = (
+            time.perf_counter() - start,
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        )
+        people = [
+            store.annotator_by_token(store.add_annotator(f"annotator {i}"))
+            for i in range(given.annotators)
+        ]
         context = multiprocessing.get_context("spawn")
         stop, done = context.Event(), context.Value("i", 0)
         trainer = context.Process(target=publish, args=(url, stop, done))
@@ -81,7 +104,11 @@ def main() -> None:
             time.sleep(3)
         seconds: dict[str, list[float]] = {"next": [], "save": []}
         each = given.answers // given.annotators
-        threads = [threading.Thread(target=annotate, args=(store, one.id, each, seconds)) for one in people if one]
+        threads = [
+            threading.Thread(target=annotate, args=(store, one.id, each, seconds))
+            for one in people
+            if one
+        ]
         start = time.perf_counter()
         for thread in threads:
             thread.start()
@@ -93,8 +120,13 @@ def main() -> None:
             trainer.join()
         print(f"{given.sentences} sentences added in {built:.1f} s, {memory:.0f} MB")
         print(f"{len(threads)} annotators, {done.value} rankings published meanwhile")
-        print(f"{len(seconds['save'])} answers in {took:.1f} s; store {store.place}; Python {sys.version.split()[0]}")
-        rows = [[name, *(f"{1000 * np.quantile(own, q):.2f}" for q in (0.5, 0.9, 0.99, 1.0))] for name, own in seconds.items()]
+        print(
+            f"{len(seconds['save'])} answers in {took:.1f} s; store {store.place}; Python {sys.version.split()[0]}"
+        )
+        rows = [
+            [name, *(f"{1000 * np.quantile(own, q):.2f}" for q in (0.5, 0.9, 0.99, 1.0))]
+            for name, own in seconds.items()
+        ]
         show(["ms", "p50", "p90", "p99", "max"], rows)
         store.close()
 

@@ -35,7 +35,10 @@ def shared_gpu(folder: Path) -> Iterator[dict[str, str]]:
         yield {}
         return
     (folder / "mps").mkdir()
-    own = {"CUDA_MPS_PIPE_DIRECTORY": str(folder / "mps"), "CUDA_MPS_LOG_DIRECTORY": str(folder / "mps")}
+    own = {
+        "CUDA_MPS_PIPE_DIRECTORY": str(folder / "mps"),
+        "CUDA_MPS_LOG_DIRECTORY": str(folder / "mps"),
+    }
     subprocess.run([control, "-d"], env=os.environ | own, check=True)
     try:
         yield own
@@ -46,24 +49,45 @@ def shared_gpu(folder: Path) -> Iterator[dict[str, str]]:
 def seconds(*arguments: object, environment: dict[str, str] | None = None) -> float:
     """What a command of ours takes."""
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "seqmix", *map(str, arguments)], env=os.environ | (environment or {}), check=True)
+    subprocess.run(
+        [sys.executable, "-m", "seqmix", *map(str, arguments)],
+        env=os.environ | (environment or {}),
+        check=True,
+    )
     return time.perf_counter() - start
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--preset", default="conll03")
-    parser.add_argument("--sweep", type=Path, default=Path(__file__).parents[1] / "experiments" / "conll03-main.toml")
+    parser.add_argument(
+        "--sweep",
+        type=Path,
+        default=Path(__file__).parents[1] / "experiments" / "conll03-main.toml",
+    )
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--workers", type=int, default=16)
-    parser.add_argument("--data", type=Path, default=_DATA, help="the folder that holds conll03; the demo and the smoke sweep need none")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=_DATA,
+        help="the folder that holds conll03; the demo and the smoke sweep need none",
+    )
     args = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     where = torch.cuda.get_device_name() if device == "cuda" else f"CPU, {os.cpu_count()} cores"
     data = args.data / args.preset if (args.data / args.preset).is_dir() else "gazette"
     with tempfile.TemporaryDirectory() as folder, shared_gpu(Path(folder)) as environment:
-        alone = seconds("simulate", "--preset", args.preset, "--data", data, "--out", f"{folder}/alone")
-        record("simulate", f"{args.preset} preset alone, {device}", alone, "s", note=f"{where}; from a cold start")
+        alone = seconds(
+            "simulate", "--preset", args.preset, "--data", data, "--out", f"{folder}/alone"
+        )
+        record(
+            "simulate",
+            f"{args.preset} preset alone, {device}",
+            alone,
+            "s",
+            note=f"{where}; from a cold start",
+        )
         spent = seconds(
             "sweep", args.sweep, "--data", args.data, "--seeds", args.seeds, "--workers", args.workers, "--out", f"{folder}/sweep",
             environment={"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1", **environment},
@@ -72,5 +96,13 @@ if __name__ == "__main__":
             runs = len({(row["arm"], row["seed"]) for row in csv.DictReader(file)})
     rate = 60 * runs / spent
     told = f"{where}{' with MPS' if environment else ''}; {runs} runs of {args.sweep.name} in {spent:.0f} s, start-up included"
-    record("simulate", f"{args.sweep.stem}, {args.workers} side by side, {device}", rate, "runs/min", note=told)
-    show(["alone", f"{args.workers} side by side"], [[f"{alone:.1f} s", f"{rate:.1f} runs a minute"]])
+    record(
+        "simulate",
+        f"{args.sweep.stem}, {args.workers} side by side, {device}",
+        rate,
+        "runs/min",
+        note=told,
+    )
+    show(
+        ["alone", f"{args.workers} side by side"], [[f"{alone:.1f} s", f"{rate:.1f} runs a minute"]]
+    )

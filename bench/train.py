@@ -13,7 +13,13 @@ import warnings
 
 import numpy as np
 import torch
-from transformers import BertForTokenClassification, DataCollatorForTokenClassification, Trainer, TrainingArguments, set_seed
+from transformers import (
+    BertForTokenClassification,
+    DataCollatorForTokenClassification,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
 
 from common import Corpus, load, record, show
 from seqmix.data.scoring import score
@@ -49,17 +55,33 @@ def trainer(corpus: Corpus, n: int, epochs: int, seed: int) -> tuple[float, floa
             save_strategy="no", report_to=[], disable_tqdm=True, use_cpu=not torch.cuda.is_available(), logging_strategy="no",
             bf16=torch.cuda.is_available(), seed=seed,
         )  # fmt: skip
-        Trainer(model, arguments, train_dataset=items, data_collator=DataCollatorForTokenClassification(tokenizer)).train()
+        Trainer(
+            model,
+            arguments,
+            train_dataset=items,
+            data_collator=DataCollatorForTokenClassification(tokenizer),
+        ).train()
     seconds = time.perf_counter() - start
-    return seconds, score([s.tags for s in corpus.test], _predicted(model.eval(), tokenizer, corpus)).f1
+    return seconds, score(
+        [s.tags for s in corpus.test], _predicted(model.eval(), tokenizer, corpus)
+    ).f1
 
 
 def _item(sentence, tokenizer, corpus):
-    encoded = tokenizer(list(sentence.tokens), is_split_into_words=True, truncation=True, max_length=128)
+    encoded = tokenizer(
+        list(sentence.tokens), is_split_into_words=True, truncation=True, max_length=128
+    )
     words = encoded.word_ids()
     firsts = [w is not None and (i == 0 or words[i - 1] != w) for i, w in enumerate(words)]
-    labels = [corpus.tags.id(sentence.tags[w]) if first else -100 for w, first in zip(words, firsts, strict=True)]
-    return {"input_ids": encoded["input_ids"], "attention_mask": encoded["attention_mask"], "labels": labels}
+    labels = [
+        corpus.tags.id(sentence.tags[w]) if first else -100
+        for w, first in zip(words, firsts, strict=True)
+    ]
+    return {
+        "input_ids": encoded["input_ids"],
+        "attention_mask": encoded["attention_mask"],
+        "labels": labels,
+    }
 
 
 @torch.inference_mode()
@@ -67,10 +89,21 @@ def _predicted(model, tokenizer, corpus):
     items, found = [_item(sentence, tokenizer, corpus) for sentence in corpus.test], []
     for first in range(0, len(items), 64):
         some = items[first : first + 64]
-        inputs = [{"input_ids": item["input_ids"], "attention_mask": item["attention_mask"]} for item in some]
-        best = model(**tokenizer.pad(inputs, return_tensors="pt").to(model.device)).logits.argmax(2).tolist()
+        inputs = [
+            {"input_ids": item["input_ids"], "attention_mask": item["attention_mask"]}
+            for item in some
+        ]
+        best = (
+            model(**tokenizer.pad(inputs, return_tensors="pt").to(model.device))
+            .logits.argmax(2)
+            .tolist()
+        )
         for sentence, item, ids in zip(corpus.test[first : first + 64], some, best, strict=True):
-            tags = [corpus.tags.tags[i] for i, label in zip(ids, item["labels"], strict=False) if label != -100]  # behind them is padding
+            tags = [
+                corpus.tags.tags[i]
+                for i, label in zip(ids, item["labels"], strict=False)
+                if label != -100
+            ]  # behind them is padding
             found.append(tags + ["O"] * (len(sentence) - len(tags)))
     return found
 
@@ -80,19 +113,43 @@ if __name__ == "__main__":
     parser.add_argument("--sizes", type=int, nargs="+", default=[700])
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--data", default=None, help="a folder with CoNLL-03's train.txt and test.txt; the gazette without it")
+    parser.add_argument(
+        "--data",
+        default=None,
+        help="a folder with CoNLL-03's train.txt and test.txt; the gazette without it",
+    )
     args = parser.parse_args()
     corpus = load(args.data)
     rows = []
     ours(corpus, 32, 1, 0), trainer(corpus, 32, 1, 0)  # warm: libraries loaded, device ready
     for n in args.sizes:
         n = min(n, len(corpus.train))
-        runs = [(ours(corpus, n, args.epochs, seed), trainer(corpus, n, args.epochs, seed)) for seed in range(args.seeds)]
+        runs = [
+            (ours(corpus, n, args.epochs, seed), trainer(corpus, n, args.epochs, seed))
+            for seed in range(args.seeds)
+        ]
         us, peer = np.mean(runs, axis=0)
         rows.append(
-            [corpus.name, n, f"{us[0]:.1f} s", f"{peer[0]:.1f} s", f"{peer[0] / us[0]:.2f}×", f"{100 * us[1]:.1f}", f"{100 * peer[1]:.1f}"]
+            [
+                corpus.name,
+                n,
+                f"{us[0]:.1f} s",
+                f"{peer[0]:.1f} s",
+                f"{peer[0] / us[0]:.2f}×",
+                f"{100 * us[1]:.1f}",
+                f"{100 * peer[1]:.1f}",
+            ]
         )
         where = "cuda" if torch.cuda.is_available() else "cpu"
-        note = f"peer: Trainer; F1 {100 * us[1]:.1f} against {100 * peer[1]:.1f}; {args.seeds} seeds"
-        record("train", f"{where}, {n} sentences, {args.epochs} epochs", us[0], "s", peer=peer[0], note=note)
+        note = (
+            f"peer: Trainer; F1 {100 * us[1]:.1f} against {100 * peer[1]:.1f}; {args.seeds} seeds"
+        )
+        record(
+            "train",
+            f"{where}, {n} sentences, {args.epochs} epochs",
+            us[0],
+            "s",
+            peer=peer[0],
+            note=note,
+        )
     show(["data", "sentences", "seqmix", "Trainer", "ratio", "F1 seqmix", "F1 Trainer"], rows)

@@ -28,13 +28,18 @@ def ask(sentence: seqmix.Sentence) -> seqmix.Sentence:
     text, offsets = sentence.located()
     gold = GOLD[text]
     _, known = gold.located()
-    names = [CharSpan(known[span.start][0], known[span.end - 1][1], span.type) for span in seqmix.spans(gold.tags)]
+    names = [
+        CharSpan(known[span.start][0], known[span.end - 1][1], span.type)
+        for span in seqmix.spans(gold.tags)
+    ]
     return sentence.with_tags(tags_from_text(offsets, names, "expand", Counter(), text))
 
 
 def learn(folder: Path, out: Path) -> seqmix.Tagger:
     """Read the text, ask, teach, save the tagger and the labels."""
-    sentences = [sentence for file in sorted(folder.glob("*.txt")) for sentence in seqmix.read(file)]
+    sentences = [
+        sentence for file in sorted(folder.glob("*.txt")) for sentence in seqmix.read(file)
+    ]
     first = np.random.default_rng(0).permutation(len(sentences))[:BATCH]
     settings = seqmix.Settings(epochs=12, batch_size=8)
     recipe = seqmix.Recipe(
@@ -43,7 +48,9 @@ def learn(folder: Path, out: Path) -> seqmix.Tagger:
         augmenter=lambda round: seqmix.SeqMix(window=3),
         rate=lambda round: 0.2,
     )
-    learner = seqmix.ActiveLearner(recipe, seqmix.Pool.of(sentences, [ask(sentences[i]) for i in first]))
+    learner = seqmix.ActiveLearner(
+        recipe, seqmix.Pool.of(sentences, [ask(sentences[i]) for i in first])
+    )
     report(learner)
     for _ in range(ROUNDS):
         ids = learner.query(BATCH)
@@ -58,7 +65,9 @@ def report(learner: seqmix.ActiveLearner) -> None:
     """How good the tagger is on sentences it has never seen."""
     unseen = seqmix.sample("gazette:dev")
     found = learner.tagger.predict(sentence.unlabeled() for sentence in unseen)
-    f1 = seqmix.score([sentence.tags for sentence in unseen], [sentence.tags for sentence in found]).f1
+    f1 = seqmix.score(
+        [sentence.tags for sentence in unseen], [sentence.tags for sentence in found]
+    ).f1
     print(f"{len(learner.pool.labeled)} labeled, {len(learner.generated)} generated: F1 {f1:.2f}")
 
 
@@ -67,11 +76,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place, "text")
         folder.mkdir()
-        (folder / "news.txt").write_text("\n".join([text for text in GOLD if len(text) < 110][:250]), encoding="utf-8")
+        (folder / "news.txt").write_text(
+            "\n".join([text for text in GOLD if len(text) < 110][:250]), encoding="utf-8"
+        )
         tagger = learn(folder, Path(place))
-    new = seqmix.Sentence("new", ("Lena", "Okafor", "left", "Acme", "for", "the", "University", "of", "Oslo", "."))
+    new = seqmix.Sentence(
+        "new", ("Lena", "Okafor", "left", "Acme", "for", "the", "University", "of", "Oslo", ".")
+    )
     for tagged in tagger.predict([new]):
-        print(" ".join(f"{token}/{tag}" for token, tag in zip(tagged.tokens, tagged.tags, strict=True)))
+        print(
+            " ".join(
+                f"{token}/{tag}" for token, tag in zip(tagged.tokens, tagged.tags, strict=True)
+            )
+        )
 
 
 if __name__ == "__main__":

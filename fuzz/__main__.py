@@ -21,22 +21,42 @@ from typing import Any
 from fuzz.target import Target, attack
 from fuzz.targets import TARGETS
 
-COLUMNS = ("finished", "target", "executions", "findings", "slowest_s", "grown_mib", "seconds", "seed", "longest_bytes")
+COLUMNS = (
+    "finished",
+    "target",
+    "executions",
+    "findings",
+    "slowest_s",
+    "grown_mib",
+    "seconds",
+    "seed",
+    "longest_bytes",
+)
 _DEATHS = 5  # of one target's process, after which it is left alone
 
 
 def main() -> int:
     """The command: 1 when there is a finding."""
-    parser = argparse.ArgumentParser(prog="python -m fuzz", description="Fuzz everything that reads what others wrote.")
-    parser.add_argument("--runs", type=int, default=10_000, help="executions, over all targets together")
+    parser = argparse.ArgumentParser(
+        prog="python -m fuzz", description="Fuzz everything that reads what others wrote."
+    )
+    parser.add_argument(
+        "--runs", type=int, default=10_000, help="executions, over all targets together"
+    )
     parser.add_argument("--target", default="all", help=f"all, or some of {', '.join(TARGETS)}")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--longest", type=int, default=2048, help="bytes of an input at most")
-    parser.add_argument("--folder", type=Path, help="where inputs and findings are kept; a new one by default")
-    parser.add_argument("--results", type=Path, help="a table to add the totals to, such as results/fuzz.csv")
+    parser.add_argument(
+        "--folder", type=Path, help="where inputs and findings are kept; a new one by default"
+    )
+    parser.add_argument(
+        "--results", type=Path, help="a table to add the totals to, such as results/fuzz.csv"
+    )
     parser.add_argument("--replay", type=Path, help="an input to try once")
     given = parser.parse_args()
-    chosen = [TARGETS[name] for name in (TARGETS if given.target == "all" else given.target.split(","))]
+    chosen = [
+        TARGETS[name] for name in (TARGETS if given.target == "all" else given.target.split(","))
+    ]
     if given.replay is not None:
         with tempfile.TemporaryDirectory() as place:
             attack(chosen[0], given.replay.read_bytes(), Path(place))
@@ -45,7 +65,15 @@ def main() -> int:
     shares = sum(target.share for target in chosen)
     found = []
     for target in chosen:
-        found.append(fuzzed(target, max(1, round(given.runs * target.share / shares)), given.seed, folder / target.name, given.longest))
+        found.append(
+            fuzzed(
+                target,
+                max(1, round(given.runs * target.share / shares)),
+                given.seed,
+                folder / target.name,
+                given.longest,
+            )
+        )
         print(" ".join(f"{key} {value}" for key, value in found[-1].items()), flush=True)
         if given.results is not None:
             _add(given.results, found[-1])
@@ -61,10 +89,23 @@ def fuzzed(target: Target, runs: int, seed: int, folder: Path, longest: int) -> 
     slowest, findings = 0.0, set[str]()
     while done < runs and deaths < _DEATHS:
         (folder / "state.json").unlink(missing_ok=True)
-        command = [sys.executable, "-m", "fuzz.worker", target.name, str(runs - done), str(seed + deaths), str(folder), str(longest)]
+        command = [
+            sys.executable,
+            "-m",
+            "fuzz.worker",
+            target.name,
+            str(runs - done),
+            str(seed + deaths),
+            str(folder),
+            str(longest),
+        ]
         with (folder / "log.txt").open("ab") as log:
             code = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
-        state = json.loads((folder / "state.json").read_text()) if (folder / "state.json").exists() else {}
+        state = (
+            json.loads((folder / "state.json").read_text())
+            if (folder / "state.json").exists()
+            else {}
+        )
         done += state.get("executions", 0)
         slowest, grown = max(slowest, state.get("slowest", 0.0)), max(grown, state.get("grown", 0))
         findings |= set(state.get("findings", {}).values())

@@ -77,7 +77,9 @@ def _json(data: bytes, rng: random.Random) -> bytes:
             spelled = json.dumps(_changed(value, rng), ensure_ascii=rng.random() < 0.5)
             if rng.random() < 0.02:
                 spelled = spelled.replace("null", _DEEP, 1)
-            return b"\n".join([*rows[:first], spelled.encode("utf-8", "surrogatepass"), *rows[last:]])
+            return b"\n".join(
+                [*rows[:first], spelled.encode("utf-8", "surrogatepass"), *rows[last:]]
+            )
     return _lines(data, rng)
 
 

@@ -8,7 +8,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from fuzz.target import BETWEEN, Finding, Target, put
-from seqmix.app.raw import read_text
+from seqmix.app.read_text import read_text
 from seqmix.data import formats
 from seqmix.data.formats import FORMATS, Options
 from seqmix.data.samples import sample
@@ -24,9 +24,24 @@ _FOLDERS = {
     "ace05": ("d.sgm", "d.apf.xml"),
     "hf": ("state.json", "dataset_info.json", "data-00000-of-00001.arrow"),
 }
-_NAMES = {"docbin": "a.spacy", "labelstudio": "a.json", "argilla": "a.json", "conllu": "a.conllu", "conll": "a.conll", "text": "a.txt"}
+_NAMES = {
+    "docbin": "a.spacy",
+    "labelstudio": "a.json",
+    "argilla": "a.json",
+    "conllu": "a.conllu",
+    "conll": "a.conll",
+    "text": "a.txt",
+}
 _GUESSED = ("a", "a.txt", "a.json", "a.jsonl", "a.tsv", "a.conllu", "a.ann", "a.sgm")
-_SLOW = {"hf": 0.01, "docbin": 0.1, "text": 0.5, "brat": 0.5, "conll": 2.0, "conllu": 2.0, "jsonl-tokens": 2.0}
+_SLOW = {
+    "hf": 0.01,
+    "docbin": 0.1,
+    "text": 0.5,
+    "brat": 0.5,
+    "conll": 2.0,
+    "conllu": 2.0,
+    "jsonl-tokens": 2.0,
+}
 _WORDS = 7  # of a sentence, in a seed
 _MOST = 300  # tokens of a sentence that is written again
 _ACE = (
@@ -40,7 +55,10 @@ _ACE = (
 
 def targets() -> list[Target]:
     """One a format, and what stands around the formats."""
-    read = [Target(name, partial(_read, name), partial(_seeds, name), _SLOW.get(name, 1.0)) for name in FORMATS]
+    read = [
+        Target(name, partial(_read, name), partial(_seeds, name), _SLOW.get(name, 1.0))
+        for name in FORMATS
+    ]
     return [
         *read,
         Target("guess", _guess, _guess_seeds, 0.5),
@@ -53,7 +71,10 @@ def targets() -> list[Target]:
 @cache
 def gazette(n: int = 3) -> tuple[Sentence, ...]:
     """The first words of real sentences: the shorter a seed, the more often it can be changed in a second."""
-    return tuple(Sentence(f"g:{i}", s.tokens[:_WORDS], s.tags[:_WORDS]) for i, s in enumerate(sample("gazette:train")[10 : 10 + n]))
+    return tuple(
+        Sentence(f"g:{i}", s.tokens[:_WORDS], s.tags[:_WORDS])
+        for i, s in enumerate(sample("gazette:train")[10 : 10 + n])
+    )
 
 
 def _read(name: str, data: bytes, folder: Path) -> None:
@@ -78,7 +99,9 @@ def _whole(found: Iterator[Sentence], folder: Path) -> None:
     kept: list[Sentence] = []
     for sentence in found:
         if not sentence.tokens or not all(sentence.tokens):
-            raise Finding(f"a sentence without tokens, or with an empty one: {sentence.tokens[:9]!a}")
+            raise Finding(
+                f"a sentence without tokens, or with an empty one: {sentence.tokens[:9]!a}"
+            )
         try:
             "".join((sentence.id, sentence.text or "", *sentence.tokens)).encode()
         except UnicodeEncodeError as half:
@@ -87,7 +110,9 @@ def _whole(found: Iterator[Sentence], folder: Path) -> None:
             kept.append(sentence)
     there, back = folder / "back.jsonl", Options()
     formats.write(kept, there, "jsonl-tokens")
-    if [(s.tokens, s.tags) for s in formats.read(there, "jsonl-tokens", back)] != [(s.tokens, s.tags) for s in kept]:
+    if [(s.tokens, s.tags) for s in formats.read(there, "jsonl-tokens", back)] != [
+        (s.tokens, s.tags) for s in kept
+    ]:
         raise Finding("what was read does not come back from jsonl-tokens")
 
 
@@ -148,7 +173,10 @@ def _seeds(name: str) -> list[bytes]:
     if name == "ace05":
         return [b"\0" + BETWEEN.join(_ACE)]
     with tempfile.TemporaryDirectory() as place:
-        return [b"\0" + _spelled(name, cut, Path(place) / str(n)) for n, cut in enumerate((gazette(1), gazette(2), gazette(6)[4:]))]
+        return [
+            b"\0" + _spelled(name, cut, Path(place) / str(n))
+            for n, cut in enumerate((gazette(1), gazette(2), gazette(6)[4:]))
+        ]
 
 
 def _spelled(name: str, sentences: Sequence[Sentence], folder: Path) -> bytes:
@@ -159,15 +187,28 @@ def _spelled(name: str, sentences: Sequence[Sentence], folder: Path) -> bytes:
     formats.write(sentences, path, name)
     if name == "brat":
         return BETWEEN.join(next(path.glob(f"*{end}")).read_bytes() for end in (".txt", ".ann"))
-    return BETWEEN.join((path / file).read_bytes() for file in _FOLDERS[name]) if name in _FOLDERS else path.read_bytes()
+    return (
+        BETWEEN.join((path / file).read_bytes() for file in _FOLDERS[name])
+        if name in _FOLDERS
+        else path.read_bytes()
+    )
 
 
 def _guess_seeds() -> list[bytes]:
     """One file of each format that is one, without an ending that would tell."""
-    return [seed for name in FORMATS if name not in ("hf", "docbin", *_FOLDERS) for seed in _seeds(name)[:2]]
+    return [
+        seed
+        for name in FORMATS
+        if name not in ("hf", "docbin", *_FOLDERS)
+        for seed in _seeds(name)[:2]
+    ]
 
 
 def _tag_seeds() -> list[bytes]:
     rows = [" ".join(str(tag) for tag in s.tags) for s in gazette(8)]
     bioes = [" ".join(convert(row.split(" "), "BIOES")) for row in rows]
-    return ["\n".join(rows[:4] * 2).encode(), "\n".join(rows[:2] + bioes[:2]).encode(), b"NOUN VERB\nNOUN X"]
+    return [
+        "\n".join(rows[:4] * 2).encode(),
+        "\n".join(rows[:2] + bioes[:2]).encode(),
+        b"NOUN VERB\nNOUN X",
+    ]

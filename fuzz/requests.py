@@ -14,13 +14,19 @@ from urllib.parse import unquote
 
 from fuzz.readers import gazette
 from fuzz.target import Finding, Target
-from seqmix.serve.api import create_app
 from seqmix.serve.project import Settings, create_project, open_project
-from seqmix.serve.records import Annotator
-from seqmix.serve.security import Limits
+from seqmix.serve.store.records import Annotator
+from seqmix.serve.web.app import create_app
+from seqmix.serve.web.security import Limits
 
 _HOST = b"127.0.0.1:8765"
-_ANNOTATION = {"id": "g:0", "version": 0, "spans": [{"start": 0, "end": 1, "tag": "PER"}], "sure": [[0, 2]], "seconds": 1.5}
+_ANNOTATION = {
+    "id": "g:0",
+    "version": 0,
+    "spans": [{"start": 0, "end": 1, "tag": "PER"}],
+    "sure": [[0, 2]],
+    "seconds": 1.5,
+}
 _SEEDS: tuple[tuple[str, Any], ...] = (
     ("POST /api/annotations", _ANNOTATION),
     ("POST /api/adjudications", {"id": "g:1", "version": 0, "spans": []}),
@@ -55,7 +61,9 @@ def _ask(data: bytes, folder: Path) -> None:
         status, _ = _server().answer(line, headers, body)
         if status != 401:
             raise Finding(f"a stranger was answered with {status}: {line!a}")
-    status, said = _server().answer(line, {**headers, b"authorization": b"Bearer " + _server().token}, body)
+    status, said = _server().answer(
+        line, {**headers, b"authorization": b"Bearer " + _server().token}, body
+    )
     if status >= 500:
         raise Finding(f"{status} to {line!a}: {said[:200]!a}")
     if status >= 400 and not isinstance(json.loads(said).get("error"), str):
@@ -73,7 +81,9 @@ def _request(data: bytes) -> tuple[bytes, dict[bytes, bytes], bytes]:
     return line, headers, body
 
 
-async def asked(app: Any, line: bytes, headers: Mapping[bytes, bytes], body: bytes) -> tuple[int, bytes]:
+async def asked(
+    app: Any, line: bytes, headers: Mapping[bytes, bytes], body: bytes
+) -> tuple[int, bytes]:
     """The answer of an application to one request: its status and its body."""
     method, _, target = line.partition(b" ")
     path, _, query = target.partition(b"?")
@@ -104,7 +114,9 @@ class _Server:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
         place = Path(self._folder.name) / "project"
-        create_project(place, (s.unlabeled() for s in gazette(40)), Settings("fuzz", ("PER", "LOC")))
+        create_project(
+            place, (s.unlabeled() for s in gazette(40)), Settings("fuzz", ("PER", "LOC"))
+        )
         self._project = open_project(place)
         self.token = secrets.token_urlsafe(32).encode()
         self._project.store.add_annotator("Ada", admin=True)

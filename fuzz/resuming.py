@@ -35,7 +35,14 @@ _NAMES = (
 
 def targets() -> list[Target]:
     """The resumption of a run."""
-    return [Target("resume", _resume, lambda: [f"{name}\n".encode() + _left()[name] for name in _NAMES], 0.3)]
+    return [
+        Target(
+            "resume",
+            _resume,
+            lambda: [f"{name}\n".encode() + _left()[name] for name in _NAMES],
+            0.3,
+        )
+    ]
 
 
 class _Killed(BaseException):
@@ -67,7 +74,9 @@ def _left() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as place:
         with suppress(_Killed):
             run(_plan(), Path(place), kill)
-        return {str(path.relative_to(place)): path.read_bytes() for path in Path(place).rglob("*.json*")}
+        return {
+            str(path.relative_to(place)): path.read_bytes() for path in Path(place).rglob("*.json*")
+        }
 
 
 def _plan() -> Plan:

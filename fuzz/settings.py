@@ -14,8 +14,8 @@ from typing import Any
 
 from fuzz.target import BETWEEN, Finding, Target, put
 from seqmix.app.config import PRESETS, Config, load_config
-from seqmix.app.sweep import jobs, parse_seeds, read_sweep
-from seqmix.app.sweep_results import COLUMNS, read_results
+from seqmix.app.sweep.spec import jobs, parse_seeds, read_sweep
+from seqmix.app.sweep.table import COLUMNS, read_results
 from seqmix.errors import SeqMixError
 from seqmix.report.curves import band, by_arm, load_generated, load_run, shared_split
 
@@ -52,7 +52,12 @@ seed = 0
 def targets() -> list[Target]:
     """Settings and run directories."""
     return [
-        Target("config", _config, lambda: [path.read_bytes() for path in sorted(PRESETS.glob("*.toml"))], 2.0),
+        Target(
+            "config",
+            _config,
+            lambda: [path.read_bytes() for path in sorted(PRESETS.glob("*.toml"))],
+            2.0,
+        ),
         Target("set", _set, _set_seeds, 2.0),
         Target("sweep", _sweep, lambda: [_SWEEP], 0.5),
         Target("seeds", _seeds, lambda: [b"10", b"5-9", b"2,4"], 0.3),
@@ -70,7 +75,9 @@ def _config(data: bytes, folder: Path) -> None:
 
 def _set(data: bytes, folder: Path) -> None:
     """A change a line, on top of the demo."""
-    changes = data.decode("utf-8", "surrogateescape").split("\n")[:20]  # as Python gives the bytes of a command line
+    changes = data.decode("utf-8", "surrogateescape").split("\n")[
+        :20
+    ]  # as Python gives the bytes of a command line
     _same_again(load_config("demo", None, changes), folder)
 
 
@@ -110,7 +117,7 @@ def _project(data: bytes, folder: Path) -> None:
 
 def _run(data: bytes, folder: Path) -> None:
     """What `status` and `report` do with a run directory; a report's figures are left out for their slowness."""
-    from seqmix.app.simulating import status
+    from seqmix.app.commands.simulate import status
 
     put(data, folder, _RUN)
     if (folder / "rounds.jsonl").exists():
@@ -158,14 +165,34 @@ def _silence() -> Iterator[None]:
 
 
 def _set_seeds() -> list[bytes]:
-    return [b"augment.rate=0.4\nquery.size=[10, 20]", b"tagger.encoder=bert\nseed=3", b'augment.score_range="5%,95%"', b"loop.warm=true"]
+    return [
+        b"augment.rate=0.4\nquery.size=[10, 20]",
+        b"tagger.encoder=bert\nseed=3",
+        b'augment.score_range="5%,95%"',
+        b"loop.warm=true",
+    ]
 
 
 @cache
 def _run_seeds() -> tuple[bytes, ...]:
     scores = {"f1": 0.5, "precision": 0.5, "recall": 0.5, "by_type": {"PER": {"f1": 0.5}}}
-    about = {"format_version": 1, "seed": 0, "arm": "nte+sub", "policy": "nte", "variant": "sub", "config": "0", "steps": 10}
-    counts = {"asked": 4, "generated": 4, "reason": None, "counts": {"scored": 8, "out of range": 2}, "largest_share": 0.5, "skewness": 1.0}
+    about = {
+        "format_version": 1,
+        "seed": 0,
+        "arm": "nte+sub",
+        "policy": "nte",
+        "variant": "sub",
+        "config": "0",
+        "steps": 10,
+    }
+    counts = {
+        "asked": 4,
+        "generated": 4,
+        "reason": None,
+        "counts": {"scored": 8, "out of range": 2},
+        "largest_share": 0.5,
+        "skewness": 1.0,
+    }
     rounds = [
         {**about, "round": n, "labeled": 20 + 10 * n, "tokens": 300, "spans": 30, "generated": 4, "chosen": ["a"], "scores": [0.5],
          "augmentation": counts, "agreement": None, "guard": None, "dev": scores, "test": scores,
@@ -183,8 +210,19 @@ def _run_seeds() -> tuple[bytes, ...]:
         "base": "e",
         "distances": [1.0],
     }
-    generated = [{"round": 0, "id": "r0/1", "tokens": ["a", "b"], "ner_tags": ["O", {"B-X": 0.4, "O": 0.6}], "lineage": lineage}]
-    files = [b"\n".join(json.dumps(line).encode() for line in lines) + b"\n" for lines in (rounds, timings, generated)]
+    generated = [
+        {
+            "round": 0,
+            "id": "r0/1",
+            "tokens": ["a", "b"],
+            "ner_tags": ["O", {"B-X": 0.4, "O": 0.6}],
+            "lineage": lineage,
+        }
+    ]
+    files = [
+        b"\n".join(json.dumps(line).encode() for line in lines) + b"\n"
+        for lines in (rounds, timings, generated)
+    ]
     return (BETWEEN.join([*files, b"seed = 0\n"]), BETWEEN.join([files[0], b"", b"", b""]))
 
 

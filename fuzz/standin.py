@@ -27,13 +27,27 @@ class Standin:
 
     def __init__(self, tag_set: TagSet, sentences: Iterable[Sentence] = ()) -> None:
         self.tag_set: TagSet | None = tag_set
-        self._known = {token: row for s in sentences for token, row in zip(s.tokens, s.tags, strict=True) if isinstance(row, str)}
+        self._known = {
+            token: row
+            for s in sentences
+            for token, row in zip(s.tokens, s.tags, strict=True)
+            if isinstance(row, str)
+        }
 
     def best_paths(
         self, sentences: Iterable[Sentence], n: int = 1, legal: bool = True, by_token: bool = False
     ) -> Iterator[list[StandinPath]]:
         """One path a sentence."""
-        return ([StandinPath(tuple(self._known.get(token, OUTSIDE) for token in s.tokens), 1.0, (1.0,) * len(s))] for s in sentences)
+        return (
+            [
+                StandinPath(
+                    tuple(self._known.get(token, OUTSIDE) for token in s.tokens),
+                    1.0,
+                    (1.0,) * len(s),
+                )
+            ]
+            for s in sentences
+        )
 
     def probabilities(self, sentences: Iterable[Sentence]) -> Iterator[Probs]:
         """All tags alike."""

@@ -17,13 +17,13 @@ from seqmix.data.tagset import TagSet
 from seqmix.loop.learner import Recipe
 from seqmix.protocols import Tagger
 from seqmix.query.uncertainty import Uncertainty
-from seqmix.serve.labelstudio import create_app
-from seqmix.serve.labelstudio_answers import Answers
-from seqmix.serve.labelstudio_backend import Backend
-from seqmix.serve.labelstudio_file import File
-from seqmix.serve.labelstudio_learning import Parts, run_round
-from seqmix.serve.labelstudio_rounds import Rounds
-from seqmix.serve.labelstudio_worker import Worker
+from seqmix.serve.labelstudio.answers import Answers
+from seqmix.serve.labelstudio.app import create_app
+from seqmix.serve.labelstudio.database import File
+from seqmix.serve.labelstudio.learning import Parts, run_round
+from seqmix.serve.labelstudio.protocol import Backend
+from seqmix.serve.labelstudio.rounds import Rounds
+from seqmix.serve.labelstudio.worker import Worker
 
 _HEADERS = {b"host": b"127.0.0.1:9090", b"content-type": b"application/json"}
 _MOST = 6  # requests of one input
@@ -31,24 +31,65 @@ _CONFIG = '<View><Labels name="l" toName="t"><Label value="PER"/></Labels><Text 
 _PROJECT = {"id": 7, "created_at": "2026-11-15T11:55:15Z", "label_config": _CONFIG}
 _SETUP = ("/setup", {"project": "7.1794743715", "schema": _CONFIG})
 _TASK = {"id": 1, "data": {"text": "Lena left Oslo."}}
-_REGION = {"from_name": "l", "to_name": "t", "type": "labels", "value": {"start": 0, "end": 4, "text": "Lena", "labels": ["PER"]}}
-_ANNOTATION = {"id": 3, "task": 1, "result": [_REGION], "was_cancelled": False, "ground_truth": False, "updated_at": "2026-11-15T12:00:00Z"}
-_OTHER = {"id": 2, "data": {"text": "🚀 Lena", "tokens": [[0, 1], [2, 6]]}, "annotations": [{**_ANNOTATION, "id": 4}]}
+_REGION = {
+    "from_name": "l",
+    "to_name": "t",
+    "type": "labels",
+    "value": {"start": 0, "end": 4, "text": "Lena", "labels": ["PER"]},
+}
+_ANNOTATION = {
+    "id": 3,
+    "task": 1,
+    "result": [_REGION],
+    "was_cancelled": False,
+    "ground_truth": False,
+    "updated_at": "2026-11-15T12:00:00Z",
+}
+_OTHER = {
+    "id": 2,
+    "data": {"text": "🚀 Lena", "tokens": [[0, 1], [2, 6]]},
+    "annotations": [{**_ANNOTATION, "id": 4}],
+}
 _CREATED = ("/webhook", {"action": "ANNOTATION_CREATED", "annotation": _ANNOTATION, "task": _TASK})
 _SEEDS: tuple[tuple[tuple[str, Any], ...], ...] = (
     (_SETUP,),
-    (("/predict", {"tasks": [_TASK, _OTHER], "project": "7.1794743715", "label_config": _CONFIG, "params": {}}),),
+    (
+        (
+            "/predict",
+            {
+                "tasks": [_TASK, _OTHER],
+                "project": "7.1794743715",
+                "label_config": _CONFIG,
+                "params": {},
+            },
+        ),
+    ),
     (_SETUP, _CREATED),
-    (_SETUP, ("/webhook", {"action": "TASKS_CREATED", "project": _PROJECT, "tasks": [_TASK, _OTHER]}), ("/predict", {"tasks": [_TASK]})),
+    (
+        _SETUP,
+        ("/webhook", {"action": "TASKS_CREATED", "project": _PROJECT, "tasks": [_TASK, _OTHER]}),
+        ("/predict", {"tasks": [_TASK]}),
+    ),
     (_SETUP, _CREATED, ("/webhook", {"action": "ANNOTATIONS_DELETED", "annotations": [{"id": 3}]})),
     (_SETUP, _CREATED, ("/webhook", {"action": "TASKS_DELETED", "tasks": [{"id": 1}]}), _CREATED),
-    (_SETUP, ("/webhook", {"action": "START_TRAINING", "project": _PROJECT}), ("/train", {"annotations": [_OTHER]})),
+    (
+        _SETUP,
+        ("/webhook", {"action": "START_TRAINING", "project": _PROJECT}),
+        ("/train", {"annotations": [_OTHER]}),
+    ),
 )
 
 
 def targets() -> list[Target]:
     """The Label Studio backend."""
-    return [Target("labelstudio-backend", _talk, lambda: [BETWEEN.join(map(_spelled, seed)) for seed in _SEEDS], 0.2)]
+    return [
+        Target(
+            "labelstudio-backend",
+            _talk,
+            lambda: [BETWEEN.join(map(_spelled, seed)) for seed in _SEEDS],
+            0.2,
+        )
+    ]
 
 
 def _spelled(request: tuple[str, Any]) -> bytes:
@@ -62,11 +103,15 @@ def _talk(data: bytes, folder: Path) -> None:
     file = File(place)
     try:
         given = cast(Any, Standin(TagSet(("O", "B-PER", "I-PER"))))
-        app = create_app(Backend(Worker(Answers(file), Rounds(file), _no_process, lambda path: given, given)))
+        app = create_app(
+            Backend(Worker(Answers(file), Rounds(file), _no_process, lambda path: given, given))
+        )
         for request in data.split(BETWEEN)[:_MOST]:
             path, _, body = request.partition(b"\n")
             status, said = _LOOP.run_until_complete(asked(app, b"POST " + path, _HEADERS, body))
-            if status >= 500 or (status >= 400 and not isinstance(json.loads(said).get("error"), str)):
+            if status >= 500 or (
+                status >= 400 and not isinstance(json.loads(said).get("error"), str)
+            ):
                 raise Finding(f"{status} to {path!a}: {said[:200]!a}")
         run_round(place, _PARTS)
     finally:
@@ -78,7 +123,10 @@ def _no_process() -> Any:
 
 
 def _recipe(tags: TagSet, labeled: Sequence[Sentence], waiting: Sequence[Sentence]) -> Recipe:
-    return Recipe(fit=lambda sentences, steps, rng, last: cast(Tagger, Standin(tags, sentences)), policy=Uncertainty())
+    return Recipe(
+        fit=lambda sentences, steps, rng, last: cast(Tagger, Standin(tags, sentences)),
+        policy=Uncertainty(),
+    )
 
 
 _LOOP = asyncio.new_event_loop()

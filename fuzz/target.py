@@ -55,5 +55,8 @@ def put(data: bytes, folder: Path, names: Iterable[str]) -> None:
 
 def named(data: bytes, good: Mapping[str, bytes], names: Collection[str]) -> dict[str, bytes]:
     """The good files with those replaced that the input gives, each under a line with its name: small inputs for a folder of many files."""
-    given = ((name.decode("latin-1"), content) for name, _, content in (part.partition(b"\n") for part in data.split(BETWEEN)))
+    given = (
+        (name.decode("latin-1"), content)
+        for name, _, content in (part.partition(b"\n") for part in data.split(BETWEEN))
+    )
     return {**good, **{name: content for name, content in given if name in names}}

@@ -8,4 +8,6 @@ from fuzz import models, readers, requests, resuming, settings, studio
 from fuzz.target import Target
 
 _ROOMS = (readers, settings, requests, models, resuming, studio)
-TARGETS: Mapping[str, Target] = {target.name: target for room in _ROOMS for target in room.targets()}
+TARGETS: Mapping[str, Target] = {
+    target.name: target for room in _ROOMS for target in room.targets()
+}

@@ -40,7 +40,9 @@ class State:
     executions: int = 0
     slowest: float = 0.0  # seconds of CPU time
     grown: int = 0  # MiB
-    findings: dict[str, str] = field(default_factory=dict)  # what was found, by the name of its input
+    findings: dict[str, str] = field(
+        default_factory=dict
+    )  # what was found, by the name of its input
 
 
 class Worker:
@@ -79,7 +81,9 @@ class Worker:
         self.state.findings[name] = what
         (self.folder / "findings").mkdir(exist_ok=True)
         (self.folder / "findings" / name).write_bytes(data)
-        (self.folder / "findings" / f"{name}.txt").write_text(trace, encoding="utf-8", errors="backslashreplace")
+        (self.folder / "findings" / f"{name}.txt").write_text(
+            trace, encoding="utf-8", errors="backslashreplace"
+        )
 
 
 def main(name: str, runs: int, seed: int, folder: Path, longest: int) -> None:
@@ -108,7 +112,11 @@ def main(name: str, runs: int, seed: int, folder: Path, longest: int) -> None:
         "verbosity": 0,
         "reload": 0,
     }
-    atheris.Setup([sys.argv[0], *(f"-{key}={value}" for key, value in flags.items()), str(corpus)], worker.once, custom_mutator=mutate)
+    atheris.Setup(
+        [sys.argv[0], *(f"-{key}={value}" for key, value in flags.items()), str(corpus)],
+        worker.once,
+        custom_mutator=mutate,
+    )
     atheris.Fuzz()
 
 
@@ -118,9 +126,15 @@ def _memory() -> int:
 
 def _where(error: Exception) -> str:
     """The kind of error and the last place in our own code it passed through: one finding each."""
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if "seqmix" in frame.filename]
+    own = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if "seqmix" in frame.filename
+    ]
     said = re.sub("[0-9]+", "N", str(error).partition(":")[0])
-    at = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own and not isinstance(error, Finding) else said
+    at = (
+        f"{Path(own[-1].filename).name}:{own[-1].lineno}"
+        if own and not isinstance(error, Finding)
+        else said
+    )
     return f"{type(error).__name__} at {at}"
 
 

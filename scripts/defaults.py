@@ -10,7 +10,14 @@ from statistics import mean
 import numpy as np
 
 RESULTS = Path(__file__).parents[1] / "results" / "defaults"
-CORPORA = {"conll03": "CoNLL-03", "wnut17": "WNUT-17", "genia2011": "GENIA", "btc": "BTC", "wikigold": "Wikigold", "m2e2": "M2E2"}
+CORPORA = {
+    "conll03": "CoNLL-03",
+    "wnut17": "WNUT-17",
+    "genia2011": "GENIA",
+    "btc": "BTC",
+    "wikigold": "Wikigold",
+    "m2e2": "M2E2",
+}
 SIZES, STEPS = (50, 100, 200, 700), (100, 300, 600, 1000)
 LADDER = (
     "plain linear", "plain", "mention", "sub", "adapted", "self-training", "adapted + self-training", "adapted + self-training + mention",
@@ -31,11 +38,19 @@ def read(name: str, split: str = "dev") -> Runs:
 def plain_table() -> list[str]:
     """Plain training by size, steps and head: the mean over corpora and seeds."""
     runs = read("defaults-plain")
-    lines = [f"| sentences | head | {' | '.join(f'{steps} steps' for steps in STEPS)} |", "|---:|---|" + "---:|" * len(STEPS)]
+    lines = [
+        f"| sentences | head | {' | '.join(f'{steps} steps' for steps in STEPS)} |",
+        "|---:|---|" + "---:|" * len(STEPS),
+    ]
     for size in SIZES:
         for head in ("linear", "crf"):
-            arms = [[f"{corpus} seed_size={size} min_steps={steps} head={head}" for corpus in CORPORA] for steps in STEPS]
-            cells = [f"{mean(f1 for arm in column for f1 in runs[arm].values()):.1f}" for column in arms]
+            arms = [
+                [f"{corpus} seed_size={size} min_steps={steps} head={head}" for corpus in CORPORA]
+                for steps in STEPS
+            ]
+            cells = [
+                f"{mean(f1 for arm in column for f1 in runs[arm].values()):.1f}" for column in arms
+            ]
             lines.append(f"| {size} | {head} | {' | '.join(cells)} |")
     return lines
 
@@ -60,12 +75,22 @@ def gains_table() -> list[str]:
         ("mention, in the recipe", "adapted + self-training + mention", "adapted + self-training"),
         ("sub on spans, in the recipe", "adapted + self-training + mention and sub", "adapted + self-training + mention"),
     )  # fmt: skip
-    lines = [f"| what is added | {' | '.join(f'{size}' for size in SIZES)} |", "|---|" + "---:|" * len(SIZES)]
+    lines = [
+        f"| what is added | {' | '.join(f'{size}' for size in SIZES)} |",
+        "|---|" + "---:|" * len(SIZES),
+    ]
     for name, arm, control in steps:
         cells = []
         for size in SIZES:
-            by_corpus = [_gain(runs[f"{corpus} {size} {arm}"], runs[f"{corpus} {size} {control}"]) for corpus in CORPORA]
-            cells.append(f"{mean(by_corpus):+.1f} ({min(by_corpus):+.1f} to {max(by_corpus):+.1f})".replace("-", "−"))
+            by_corpus = [
+                _gain(runs[f"{corpus} {size} {arm}"], runs[f"{corpus} {size} {control}"])
+                for corpus in CORPORA
+            ]
+            cells.append(
+                f"{mean(by_corpus):+.1f} ({min(by_corpus):+.1f} to {max(by_corpus):+.1f})".replace(
+                    "-", "−"
+                )
+            )
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
 
@@ -77,11 +102,21 @@ def _gain(arm: dict[int, float], control: dict[int, float]) -> float:
 def pairing_line() -> str:
     """How alike `none` and `sub` are over the seeds."""
     runs = read("pairing", "test")
-    none, sub = (np.array([runs[arm][seed] for seed in sorted(runs["none"])]) for arm in ("none", "sub"))
+    none, sub = (
+        np.array([runs[arm][seed] for seed in sorted(runs["none"])]) for arm in ("none", "sub")
+    )
     together, apart = np.corrcoef(none, sub)[0, 1], (sub - none).std(ddof=1)
-    return f"correlation {together:.2f}, difference {(sub - none).mean():+.2f} with a standard deviation of {apart:.2f}".replace("-", "−")
+    return f"correlation {together:.2f}, difference {(sub - none).mean():+.2f} with a standard deviation of {apart:.2f}".replace(
+        "-", "−"
+    )
 
 
 if __name__ == "__main__":
-    for lines in (plain_table(), gains_table(), ladder_table("dev"), ladder_table("test"), [pairing_line()]):
+    for lines in (
+        plain_table(),
+        gains_table(),
+        ladder_table("dev"),
+        ladder_table("test"),
+        [pairing_line()],
+    ):
         print("\n".join(lines), end="\n\n")

@@ -34,7 +34,11 @@ from head_noun import head_noun
 from seqmix.starter.loader import plain_backend, starter_tokenizer
 
 OUTSIDE, IGNORED = 0, 65535
-PARAGRAPHS, SHORTEST, LONGEST = 80, 40, 4000  # paragraphs of an article that are read, and their characters
+PARAGRAPHS, SHORTEST, LONGEST = (
+    80,
+    40,
+    4000,
+)  # paragraphs of an article that are read, and their characters
 COUNTED = 4  # paragraphs of an article whose words are counted
 LONGEST_NAME = 6  # words
 VAGUE = frozenset({  # no types
@@ -97,10 +101,14 @@ class Lexicon:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line and label the files it names."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("text", type=Path, nargs="+", help="files of articles, plain or .xz")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--least", type=int, default=150, help="articles that a head noun needs to be a type")
+    parser.add_argument(
+        "--least", type=int, default=150, help="articles that a head noun needs to be a type"
+    )
     parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args(arguments)
     print(json.dumps(write_typed(args.text, args.out, args.least, args.workers)))
@@ -110,7 +118,11 @@ def write_typed(files: Sequence[Path], out: Path, least: int, workers: int = 1) 
     """Survey all files, then label them one by one, in order."""
     out.mkdir(parents=True, exist_ok=True)
     pieces = mentions = 0
-    with mapping(workers) as each, (out / "ids.u16").open("wb") as ids_file, (out / "labels.u16").open("wb") as labels_file:
+    with (
+        mapping(workers) as each,
+        (out / "ids.u16").open("wb") as ids_file,
+        (out / "labels.u16").open("wb") as labels_file,
+    ):
         lexicon = lexicon_of(each(survey, files), least)
         for ids, labels in each(partial(label_file, lexicon=lexicon), files):
             ids.tofile(ids_file)
@@ -118,7 +130,12 @@ def write_typed(files: Sequence[Path], out: Path, least: int, workers: int = 1) 
             pieces += len(ids)
             mentions += int(((labels > OUTSIDE) & (labels % 2 == 0)).sum())
     (out / "types.json").write_text(json.dumps(lexicon.types, indent=1), encoding="utf-8")
-    return {"articles": len(lexicon.titles), "types": len(lexicon.types), "pieces": pieces, "mentions": mentions}
+    return {
+        "articles": len(lexicon.titles),
+        "types": len(lexicon.types),
+        "pieces": pieces,
+        "mentions": mentions,
+    }
 
 
 @contextmanager
@@ -133,7 +150,11 @@ def mapping(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
 
 def articles(path: Path) -> Iterator[Article]:
     """The articles of a file; paragraphs too short to be sentences are left out, and so are articles without others."""
-    with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as lines:
+    with (
+        lzma.open(path, "rt", encoding="utf-8")
+        if path.suffix == ".xz"
+        else path.open(encoding="utf-8") as lines
+    ):
         block: list[str] = []
         for line in chain(lines, ["\n"]):
             if line.strip():
@@ -165,7 +186,9 @@ def lexicon_of(surveys: Iterable[Survey], least: int) -> Lexicon:
         large.update(part.large)
         small.update(part.small)
     if repeated := [title for title, n in Counter(title for title, _ in heads).items() if n > 1]:
-        raise SystemExit(f"every article must have a title of its own; given twice: {', '.join(repeated[:5])}")
+        raise SystemExit(
+            f"every article must have a title of its own; given twice: {', '.join(repeated[:5])}"
+        )
     counts = Counter(head for _, head in heads if head and head not in VAGUE)
     types = [head for head, n in counts.most_common() if n >= least]
     numbers = {head: number for number, head in enumerate(types, start=1)}
@@ -213,10 +236,17 @@ def label_file(path: Path, lexicon: Lexicon) -> tuple[np.ndarray[Any, Any], np.n
     labels: list[int] = []
     for article in articles(path):
         home = at_home(article.title, lexicon.titles[article.title], lexicon.proper)
-        for text, cut in zip(article.paragraphs, _backend().encode_batch(list(article.paragraphs), add_special_tokens=False), strict=True):
+        for text, cut in zip(
+            article.paragraphs,
+            _backend().encode_batch(list(article.paragraphs), add_special_tokens=False),
+            strict=True,
+        ):
             words, sizes = _words(text, cut)
             ids += [*cut.ids, separator]
-            labels += [*spread(label_words(words, (home, lexicon.names), lexicon.common), sizes), IGNORED]
+            labels += [
+                *spread(label_words(words, (home, lexicon.names), lexicon.common), sizes),
+                IGNORED,
+            ]
     return np.array(ids, dtype=np.uint16), np.array(labels, dtype=np.uint16)
 
 
@@ -233,7 +263,12 @@ def label_words(words: Sequence[str], known: Sequence[Names], common: frozenset[
             opens = at == 0 or words[at - 1] in OPENERS
             labels.append(OUTSIDE if opens and words[at].lower() in common else IGNORED)
     for at in range(1, len(words) - 1):  # the "of" of an unknown name
-        if labels[at] == OUTSIDE and words[at] in LINKS and labels[at - 1] == IGNORED and capitalized(words[at + 1]):
+        if (
+            labels[at] == OUTSIDE
+            and words[at] in LINKS
+            and labels[at - 1] == IGNORED
+            and capitalized(words[at + 1])
+        ):
             labels[at] = IGNORED
     return labels
 
@@ -274,7 +309,10 @@ def words_of(text: str) -> Words:
 def _words(text: str, cut: Any) -> tuple[list[str], list[int]]:
     """The words of a text that was cut into pieces, and how many pieces each has."""
     sizes = [len(list(pieces)) for _, pieces in groupby(cut.word_ids)]
-    spans = ((cut.offsets[end - size][0], cut.offsets[end - 1][1]) for size, end in zip(sizes, accumulate(sizes), strict=True))
+    spans = (
+        (cut.offsets[end - size][0], cut.offsets[end - 1][1])
+        for size, end in zip(sizes, accumulate(sizes), strict=True)
+    )
     return [text[start:end] for start, end in spans], sizes
 
 

@@ -12,7 +12,9 @@ NOUN_PHRASE_ENDS = frozenset({  # beside participles in -ed
     "but", "while", "such", "through", "since", "until", "than", "along", "made", "built", "playing", "set", "held", "owned",
     "starring", "featuring", "named", "serving", "covering", "including"
 })  # fmt: skip
-_DEFINITION = re.compile(r"\b(?:is|was|are|were)\s+(?:(?:an?|the|(?:one|any) of the)\s+)?(.*)", re.S)
+_DEFINITION = re.compile(
+    r"\b(?:is|was|are|were)\s+(?:(?:an?|the|(?:one|any) of the)\s+)?(.*)", re.S
+)
 _BRACKETS = re.compile(r"\([^()]*\)")
 _WORD_OR_STOP = re.compile(r"[A-Za-z][A-Za-z'\-]*|[.,;:()\"]")
 

@@ -30,15 +30,31 @@ from urllib.parse import unquote, urlsplit
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
-from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, canonicalize_name, parse_sdist_filename, parse_wheel_filename
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    canonicalize_name,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
 from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
 FULL, CORE, CUDA, CPU = (f"requirements{part}.lock" for part in ("", "-core", "-cuda", "-cpu"))
 TORCH = "torch==2.13.0"  # a build for the CPU has a version of its own, so that it is found where one lies
 _BUILD = ("hatchling", "editables")  # what installing seqmix itself needs
-_SERVED = ("matplotlib", "fastapi", "uvicorn", "sqlalchemy")  # part of the core beside the dependencies
-_LINUX = {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64", "extra": ""}
+_SERVED = (
+    "matplotlib",
+    "fastapi",
+    "uvicorn",
+    "sqlalchemy",
+)  # part of the core beside the dependencies
+_LINUX = {
+    "sys_platform": "linux",
+    "platform_system": "Linux",
+    "platform_machine": "x86_64",
+    "extra": "",
+}
 
 
 @dataclass(frozen=True)
@@ -64,7 +80,9 @@ class Index:
     """What pip would be offered, by pip's own configuration."""
 
     def __init__(self) -> None:
-        from pip._internal.commands import create_command  # pip has no public way to list the files of a version
+        from pip._internal.commands import (
+            create_command,  # pip has no public way to list the files of a version
+        )
         from pip._internal.index.collector import parse_links
 
         command: Any = create_command("download")
@@ -77,29 +95,62 @@ class Index:
         """Every file of a package, with its version."""
         found = self._collector.collect_sources(name, self._links)
         for source in (*found.find_links, *found.index_urls):
-            for link in (*source.page_candidates(), *source.file_links()) if source is not None else ():
+            for link in (
+                (*source.page_candidates(), *source.file_links()) if source is not None else ()
+            ):
                 if (version := version_of(link.filename, name)) is not None:
-                    yield version, File(link.filename, link.url_without_fragment, link.hash if link.hash_name == "sha256" else None)
+                    yield (
+                        version,
+                        File(
+                            link.filename,
+                            link.url_without_fragment,
+                            link.hash if link.hash_name == "sha256" else None,
+                        ),
+                    )
 
     def hashes(self, name: str, version: str) -> list[str]:
         """The SHA-256 of every file of one version, those of local builds (1.0+cpu) included."""
-        found = {file.url: file for own, file in self.files(name) if SpecifierSet(f"=={version}").contains(own, prereleases=True)}
+        found = {
+            file.url: file
+            for own, file in self.files(name)
+            if SpecifierSet(f"=={version}").contains(own, prereleases=True)
+        }
         if not found:
             raise SystemExit(f"no index that pip knows has a file of {name} {version}")
-        return sorted({file.sha256 or hashlib.sha256(self._content(file.url)).hexdigest() for file in found.values()})
+        return sorted(
+            {
+                file.sha256 or hashlib.sha256(self._content(file.url)).hexdigest()
+                for file in found.values()
+            }
+        )
 
     def builds(self, name: str, version: str) -> list[Locked]:
         """The builds of a version that are somebody's own (1.0+cpu)."""
-        return [Locked(name, str(own)) for own in sorted({own for own, _ in self.files(name) if own.local and own.public == version})]
+        return [
+            Locked(name, str(own))
+            for own in sorted(
+                {own for own, _ in self.files(name) if own.local and own.public == version}
+            )
+        ]
 
     def latest(self, name: str, wanted: SpecifierSet) -> tuple[Version, list[str]]:
         """The newest version among those wanted, and what its wheel for Linux requires."""
-        files = [(version, file) for version, file in self.files(name) if version in wanted and version.local is None]
+        files = [
+            (version, file)
+            for version, file in self.files(name)
+            if version in wanted and version.local is None
+        ]
         if not files:
             raise SystemExit(f"no index that pip knows has {name} {wanted}")
         newest = max(version for version, _ in files)
-        wheels = sorted(file.url for version, file in files if version == newest and file.name.endswith(".whl"))
-        linux = [url for url in wheels if "manylinux" in url and "x86_64" in url and ("cp311" in url or "abi3" in url)]
+        wheels = sorted(
+            file.url for version, file in files if version == newest and file.name.endswith(".whl")
+        )
+        linux = [
+            url
+            for url in wheels
+            if "manylinux" in url and "x86_64" in url and ("cp311" in url or "abi3" in url)
+        ]
         wheel = (linux or [url for url in wheels if "x86_64" in url] or wheels)[0]
         return newest, self._requires(wheel, name)
 
@@ -115,7 +166,9 @@ class Index:
         if beside is not None and beside.status_code == 200:
             metadata: Message = Parser().parsestr(beside.content.decode("utf-8"))
         else:
-            metadata = get_wheel_distribution(MemoryWheel(wheel, io.BytesIO(self._content(wheel))), name).metadata
+            metadata = get_wheel_distribution(
+                MemoryWheel(wheel, io.BytesIO(self._content(wheel))), name
+            ).metadata
         return [str(one) for one in metadata.get_all("Requires-Dist") or ()]
 
     def _content(self, url: str) -> bytes:
@@ -129,7 +182,9 @@ class Index:
 def version_of(file: str, name: str) -> Version | None:
     """The version a file is of; None for another package's file, or no package."""
     try:
-        found, version = parse_wheel_filename(file)[:2] if file.endswith(".whl") else parse_sdist_filename(file)
+        found, version = (
+            parse_wheel_filename(file)[:2] if file.endswith(".whl") else parse_sdist_filename(file)
+        )
     except (InvalidWheelFilename, InvalidSdistFilename):
         return None
     return version if found == canonicalize_name(name) else None
@@ -141,22 +196,50 @@ def resolved(constraints: Path | None) -> list[Locked]:
     extras = ",".join(project["optional-dependencies"])
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed", "--report", str(report)]
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--dry-run",
+            "--ignore-installed",
+            "--report",
+            str(report),
+        ]
         limits = ["-c", str(constraints)] if constraints is not None else []
         subprocess.run([*pip, *limits, TORCH, *_BUILD, f"{ROOT}[{extras}]"], check=True)
-        found = [one["metadata"] for one in json.loads(report.read_text(encoding="utf-8"))["install"]]
-    packages = [Locked(canonicalize_name(one["name"]), one["version"], tuple(one.get("requires_dist", ()))) for one in found]
+        found = [
+            one["metadata"] for one in json.loads(report.read_text(encoding="utf-8"))["install"]
+        ]
+    packages = [
+        Locked(canonicalize_name(one["name"]), one["version"], tuple(one.get("requires_dist", ())))
+        for one in found
+    ]
     return with_markers([one for one in packages if one.name != project["name"]], project)
 
 
 def with_markers(packages: Iterable[Locked], project: Mapping[str, Any]) -> list[Locked]:
     """The packages by name; one that only pyproject.toml asks for, and on one system alone, is marked so."""
     packages = list(packages)
-    asked = [Requirement(one) for part in (project["dependencies"], *project["optional-dependencies"].values()) for one in part]
-    others = {canonicalize_name(Requirement(one).name) for package in packages for one in package.requires}
-    marked = {canonicalize_name(one.name): str(one.marker) for one in asked if one.marker is not None}
+    asked = [
+        Requirement(one)
+        for part in (project["dependencies"], *project["optional-dependencies"].values())
+        for one in part
+    ]
+    others = {
+        canonicalize_name(Requirement(one).name) for package in packages for one in package.requires
+    }
+    marked = {
+        canonicalize_name(one.name): str(one.marker) for one in asked if one.marker is not None
+    }
     chosen = (
-        Locked(one.name, str(Version(one.version).public), one.requires, "" if one.name in others else marked.get(one.name, ""))
+        Locked(
+            one.name,
+            str(Version(one.version).public),
+            one.requires,
+            "" if one.name in others else marked.get(one.name, ""),
+        )
         for one in packages
     )
     return sorted(chosen, key=lambda one: one.name)
@@ -172,7 +255,9 @@ def closure(wanted: Iterable[str], packages: Iterable[Locked]) -> list[Locked]:
         for extra in ("", *sorted(requirement.extras)) if package is not None else ():
             if (package.name, extra) not in seen:
                 seen.add((package.name, extra))
-                waiting += [one for one in map(Requirement, package.requires) if _applies(one, extra)]
+                waiting += [
+                    one for one in map(Requirement, package.requires) if _applies(one, extra)
+                ]
     return [one for one in known.values() if (one.name, "") in seen]
 
 
@@ -182,7 +267,9 @@ def cuda(index: Index, packages: Iterable[Locked]) -> list[Locked]:
     chosen: dict[str, Locked] = {}
     waiting = [Requirement(TORCH)]
     while waiting:
-        waiting.sort(key=lambda one: "==" in str(one.specifier))  # subtle: what is named in one version decides before what is not
+        waiting.sort(
+            key=lambda one: "==" in str(one.specifier)
+        )  # subtle: what is named in one version decides before what is not
         requirement = waiting.pop()
         name = canonicalize_name(requirement.name)
         if name in chosen:
@@ -192,35 +279,60 @@ def cuda(index: Index, packages: Iterable[Locked]) -> list[Locked]:
             chosen[name] = Locked(name, version.public, tuple(requires))
         for one in map(Requirement, requires):
             extras = ("", *requirement.extras)
-            if canonicalize_name(one.name) not in {*known, *chosen} and any(_on_linux(one, extra) for extra in extras):
+            if canonicalize_name(one.name) not in {*known, *chosen} and any(
+                _on_linux(one, extra) for extra in extras
+            ):
                 waiting.append(one)
     return sorted(chosen.values(), key=lambda one: one.name)
 
 
 def written(packages: Iterable[Locked], index: Index, what: str) -> str:
     """A lock that pip reads with --require-hashes."""
-    lines = [f"# {what}. Written by scripts/lock.py (make lock); install with pip install --require-hashes -r."]
+    lines = [
+        f"# {what}. Written by scripts/lock.py (make lock); install with pip install --require-hashes -r."
+    ]
     for one in packages:
         pin = f"{one.name}=={one.version}" + (f"; {one.marker}" if one.marker else "")
-        lines.append(" \\\n".join([pin, *(f"    --hash=sha256:{number}" for number in index.hashes(one.name, one.version))]))
+        lines.append(
+            " \\\n".join(
+                [
+                    pin,
+                    *(
+                        f"    --hash=sha256:{number}"
+                        for number in index.hashes(one.name, one.version)
+                    ),
+                ]
+            )
+        )
     return "\n".join(lines) + "\n"
 
 
 def _applies(requirement: Requirement, extra: str) -> bool:
     return requirement.marker is None or any(
-        requirement.marker.evaluate({**default_environment(), **system, "python_version": python, "extra": extra})
+        requirement.marker.evaluate(
+            {**default_environment(), **system, "python_version": python, "extra": extra}
+        )
         for python in ("3.11", "3.12", "3.13", "3.14")
-        for system in (_LINUX, {"sys_platform": "darwin", "platform_system": "Darwin", "platform_machine": "arm64"})
+        for system in (
+            _LINUX,
+            {"sys_platform": "darwin", "platform_system": "Darwin", "platform_machine": "arm64"},
+        )
     )
 
 
 def _on_linux(requirement: Requirement, extra: str) -> bool:
-    return requirement.marker is None or requirement.marker.evaluate({**default_environment(), **_LINUX, "extra": extra})
+    return requirement.marker is None or requirement.marker.evaluate(
+        {**default_environment(), **_LINUX, "extra": extra}
+    )
 
 
 def _pins(path: Path, folder: Path) -> Path:
     """The pins of a lock without their hashes, as constraints."""
-    lines = [line.partition(";")[0].rstrip(" \\") for line in path.read_text(encoding="utf-8").splitlines() if line[:1].isalnum()]
+    lines = [
+        line.partition(";")[0].rstrip(" \\")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line[:1].isalnum()
+    ]
     pins = folder / "pins.txt"
     pins.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return pins
@@ -229,7 +341,9 @@ def _pins(path: Path, folder: Path) -> Path:
 def main() -> None:
     """Write the locks."""
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    options.add_argument("--keep", action="store_true", help="keep the versions that are locked now")
+    options.add_argument(
+        "--keep", action="store_true", help="keep the versions that are locked now"
+    )
     with tempfile.TemporaryDirectory() as folder:
         packages = resolved(_pins(ROOT / FULL, Path(folder)) if options.parse_args().keep else None)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -238,8 +352,16 @@ def main() -> None:
     for name, chosen, what in (
         (FULL, packages, "Everything: the commands, all extras, the tests"),
         (CORE, core, "What the commands need"),
-        (CUDA, cuda(index, packages), "What torch needs besides on Linux, unless it is a build for the CPU"),
-        (CPU, index.builds(*TORCH.split("==")), "A build of torch for the CPU, to be installed before the others"),
+        (
+            CUDA,
+            cuda(index, packages),
+            "What torch needs besides on Linux, unless it is a build for the CPU",
+        ),
+        (
+            CPU,
+            index.builds(*TORCH.split("==")),
+            "A build of torch for the CPU, to be installed before the others",
+        ),
     ):
         if not chosen:
             print(f"pip knows no such package here: {name} stays as it is")

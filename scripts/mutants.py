@@ -32,7 +32,14 @@ def draw(root: Path, module: str, sample: int, seed: int) -> list[Mutant]:
     for start in chance.sample(sorted(places), len(places)):
         if len(drawn) < sample:
             ways = chance.sample(places[start], len(places[start]))
-            drawn += next(([mutant] for way in ways if (mutant := _mutant(module, code, plain, start, *way)) is not None), [])
+            drawn += next(
+                (
+                    [mutant]
+                    for way in ways
+                    if (mutant := _mutant(module, code, plain, start, *way)) is not None
+                ),
+                [],
+            )
     return sorted(drawn, key=lambda mutant: mutant.line)
 
 
@@ -40,8 +47,17 @@ def named(root: Path, module: str, wanted: set[tuple[str, str]]) -> list[Mutant]
     """Every mutant that changes the one line into the other, as far as the module still has any."""
     code = (root / module).read_text(encoding="utf-8")
     lines, plain = code.splitlines(), _program(code)
-    places = {start: ways for start, ways in _places(code).items() if lines[start[0] - 1].strip() in {before for before, _ in wanted}}
-    every = [mutant for start, ways in places.items() for way in ways if (mutant := _mutant(module, code, plain, start, *way)) is not None]
+    places = {
+        start: ways
+        for start, ways in _places(code).items()
+        if lines[start[0] - 1].strip() in {before for before, _ in wanted}
+    }
+    every = [
+        mutant
+        for start, ways in places.items()
+        for way in ways
+        if (mutant := _mutant(module, code, plain, start, *way)) is not None
+    ]
     return [mutant for mutant in every if (mutant.before, mutant.after) in wanted]
 
 
@@ -52,27 +68,41 @@ def _places(code: str) -> dict[tuple[int, int], list[tuple[str, int]]]:
     for name in operator_names():
         operator = get_operator(name)
         if not operator.arguments():
-            for occurrence, start in enumerate(start for node in nodes for start, _ in operator().mutation_positions(node)):
+            for occurrence, start in enumerate(
+                start for node in nodes for start, _ in operator().mutation_positions(node)
+            ):
                 places.setdefault(start, []).append((name, occurrence))
     return places
 
 
-def _mutant(module: str, code: str, plain: str | None, start: tuple[int, int], name: str, occurrence: int) -> Mutant | None:
+def _mutant(
+    module: str, code: str, plain: str | None, start: tuple[int, int], name: str, occurrence: int
+) -> Mutant | None:
     """The mutant, if it is another program: annotations and the signs in signatures are none of it."""
     mutated = mutate_code(code, get_operator(name)(), occurrence)
     if mutated is None or _program(mutated) in (None, plain):
         return None
-    before, after = code.splitlines()[start[0] - 1], "" if "Decorator" in name else mutated.splitlines()[start[0] - 1]
+    before, after = (
+        code.splitlines()[start[0] - 1],
+        "" if "Decorator" in name else mutated.splitlines()[start[0] - 1],
+    )
     return Mutant(module, start[0], before.strip(), after.strip(), mutated)
 
 
 def statement(root: Path, mutant: Mutant) -> range:
     """The lines of the innermost statement that is changed; only the head of one that holds others."""
     lines = range(mutant.line, mutant.line + 1)
-    for node in ast.walk(ast.parse((root / mutant.module).read_text(encoding="utf-8"))):  # outer ones first
+    for node in ast.walk(
+        ast.parse((root / mutant.module).read_text(encoding="utf-8"))
+    ):  # outer ones first
         if isinstance(node, ast.stmt | ast.ExceptHandler):
             body = getattr(node, "body", None)
-            head = range(node.lineno, max(node.lineno + 1, body[0].lineno) if body else (node.end_lineno or node.lineno) + 1)
+            head = range(
+                node.lineno,
+                max(node.lineno + 1, body[0].lineno)
+                if body
+                else (node.end_lineno or node.lineno) + 1,
+            )
             lines = head if mutant.line in head else lines
     return lines
 
@@ -84,12 +114,22 @@ def _program(code: str) -> str | None:
     except SyntaxError:
         return None
     for node in ast.walk(tree):
-        if isinstance(node, ast.Compare) and any(isinstance(sign, ast.Is | ast.IsNot) for sign in node.ops):
-            literals = [part.value for part in (node.left, *node.comparators) if isinstance(part, ast.Constant)]
+        if isinstance(node, ast.Compare) and any(
+            isinstance(sign, ast.Is | ast.IsNot) for sign in node.ops
+        ):
+            literals = [
+                part.value
+                for part in (node.left, *node.comparators)
+                if isinstance(part, ast.Constant)
+            ]
             if any(value is not None and not isinstance(value, bool) for value in literals):
                 return None
         if isinstance(node, ast.arguments):
-            node.args, node.posonlyargs, node.kwonlyargs = node.posonlyargs + node.args + node.kwonlyargs, [], []
+            node.args, node.posonlyargs, node.kwonlyargs = (
+                node.posonlyargs + node.args + node.kwonlyargs,
+                [],
+                [],
+            )
         for field in ("annotation", "returns"):
             if hasattr(node, field):
                 setattr(node, field, ast.Constant(None))

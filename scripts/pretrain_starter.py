@@ -34,7 +34,11 @@ from transformers import PreTrainedModel
 
 from seqmix.starter.loader import TIED, starter_tokenizer
 
-SHORT, LONG, TAIL = 128, 256, 0.12  # sequence lengths, and the share of the time given to the long ones
+SHORT, LONG, TAIL = (
+    128,
+    256,
+    0.12,
+)  # sequence lengths, and the share of the time given to the long ones
 WARMUP = 0.03
 HELD_OUT, MOST_HELD_OUT = 0.05, 2_000_000  # of the typed pieces, at their end
 TRAINING = {"seconds": 600.0, "steps": 0, "batch": 1024, "lr": 1e-3, "seed": 0}
@@ -52,18 +56,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     objective, text, held_out = prepare(args, device)
     before = measure(objective, held_out, args.batch)
     steps = train(objective, text, args)
-    print(json.dumps({"before": before, "steps": steps, "after": measure(objective, held_out, args.batch)}))
+    print(
+        json.dumps(
+            {"before": before, "steps": steps, "after": measure(objective, held_out, args.batch)}
+        )
+    )
     write_int8(objective.model, args.out)
     if args.what == "types":
-        save_file({name: value.half().cpu() for name, value in objective.heads.state_dict().items()}, args.out / "types.safetensors")
+        save_file(
+            {name: value.half().cpu() for name, value in objective.heads.state_dict().items()},
+            args.out / "types.safetensors",
+        )
         shutil.copy(args.typed / "types.json", args.out)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="what", required=True)
-    inputs = {"tokens": ("text",), "encoder": ("tokens", "held-out"), "lm": ("tokens", "held-out"), "types": ("typed", "start")}
+    inputs = {
+        "tokens": ("text",),
+        "encoder": ("tokens", "held-out"),
+        "lm": ("tokens", "held-out"),
+        "types": ("typed", "start"),
+    }
     for what, paths in inputs.items():
         command = commands.add_parser(what)
         for path in (*paths, "out"):
@@ -87,13 +105,33 @@ def prepare(args: argparse.Namespace, device: torch.device) -> tuple[Objective, 
     """What is to be learned, and from what: text to train on and text held out."""
     if args.what == "types":
         names = json.loads((args.typed / "types.json").read_text(encoding="utf-8"))
-        pieces = torch.stack([read_pieces(args.typed / f"{part}.u16", device) for part in ("ids", "labels")])
+        pieces = torch.stack(
+            [read_pieces(args.typed / f"{part}.u16", device) for part in ("ids", "labels")]
+        )
         kept = pieces.shape[1] - min(MOST_HELD_OUT, int(HELD_OUT * pieces.shape[1]))
-        return objectives.words_and_types(objectives.stored_encoder(args.start).to(device), len(names)), pieces[:, :kept], pieces[:, kept:]
+        return (
+            objectives.words_and_types(
+                objectives.stored_encoder(args.start).to(device), len(names)
+            ),
+            pieces[:, :kept],
+            pieces[:, kept:],
+        )
     text, held_out = (read_pieces(path, device) for path in (args.tokens, args.held_out))
     if args.what == "lm":
-        return objectives.next_word(objectives.new_language_model(args.layers, args.width, LONG).to(device)), text, held_out
-    return objectives.hidden_words(objectives.new_encoder(args.layers, args.width, args.heads, LONG).to(device)), text, held_out
+        return (
+            objectives.next_word(
+                objectives.new_language_model(args.layers, args.width, LONG).to(device)
+            ),
+            text,
+            held_out,
+        )
+    return (
+        objectives.hidden_words(
+            objectives.new_encoder(args.layers, args.width, args.heads, LONG).to(device)
+        ),
+        text,
+        held_out,
+    )
 
 
 def read_pieces(path: Path, device: torch.device) -> Tensor:
@@ -105,7 +143,11 @@ def train(objective: Objective, text: Tensor, args: argparse.Namespace) -> int:
     """Train until the time or the steps are up; gives the number of steps."""
     parameters = [*objective.model.parameters(), *objective.heads.parameters()]
     optimizer = optimizer_of(parameters, args.lr)
-    losses = torch.compile(objective.losses, dynamic=False) if text.device.type == "cuda" else objective.losses
+    losses = (
+        torch.compile(objective.losses, dynamic=False)
+        if text.device.type == "cuda"
+        else objective.losses
+    )
     objective.model.eval()  # subtle: nothing drops out here, yet the config that is written says a tenth to whoever trains it further
     reported, step = time.monotonic(), 0
     for step, share in enumerate(progress(args.seconds, args.steps), start=1):
@@ -172,7 +214,10 @@ def write_int8(model: PreTrainedModel, folder: Path) -> None:
             stored[f"{name}.scale"] = scale
         else:
             stored[name] = value.half()
-    save_file({name: value.contiguous() for name, value in stored.items()}, folder / "model.int8.safetensors")
+    save_file(
+        {name: value.contiguous() for name, value in stored.items()},
+        folder / "model.int8.safetensors",
+    )
     model.config.to_json_file(folder / "config.json")
     starter_tokenizer().backend_tokenizer.save(str(folder / "tokenizer.json"))
 

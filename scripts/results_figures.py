@@ -34,12 +34,22 @@ def colors(names: Sequence[str]) -> dict[str, str]:
     """Known arms keep their color; settings of one parameter are steps from dark blue to yellow-green."""
     others = [name for name in names if name not in COLORS and not name.startswith("none")]
     steps = matplotlib.colormaps["viridis"]
-    ramp = {name: matplotlib.colors.to_hex(steps(0.05 + 0.7 * at / max(len(others) - 1, 1))) for at, name in enumerate(others)}
+    ramp = {
+        name: matplotlib.colors.to_hex(steps(0.05 + 0.7 * at / max(len(others) - 1, 1)))
+        for at, name in enumerate(others)
+    }
     return {name: COLORS.get(name) or ramp.get(name, COLORS["none"]) for name in names}
 
 
 @matplotlib.rc_context(STYLE)
-def overview(arms: Mapping[str, Series], sizes: Sequence[int], first: Family, whole: Family, over: str, bands: Sequence[str]) -> Figure:
+def overview(
+    arms: Mapping[str, Series],
+    sizes: Sequence[int],
+    first: Family,
+    whole: Family,
+    over: str,
+    bands: Sequence[str],
+) -> Figure:
     """Left the curves, with the 95 % band of those in `bands`; right each arm's difference from its baseline."""
     shade = colors(list(arms))
     figure, (left, right) = _panels(9.4, max(3.3, 1.5 + 0.3 * len(first)), (1.15, 1))
@@ -49,16 +59,39 @@ def overview(arms: Mapping[str, Series], sizes: Sequence[int], first: Family, wh
         heavy = name in bands
         style = "--" if name == "none at 10 epochs" else "-"
         left.plot(
-            sizes, means, style, color=shade[name], lw=1.9 if heavy else 0.9, marker="o", ms=4 if heavy else 2.5, alpha=1 if heavy else 0.75
+            sizes,
+            means,
+            style,
+            color=shade[name],
+            lw=1.9 if heavy else 0.9,
+            marker="o",
+            ms=4 if heavy else 2.5,
+            alpha=1 if heavy else 0.75,
         )
         if heavy and all(point.known for point in points):
-            left.fill_between(sizes, [p.low for p in points], [p.high for p in points], color=shade[name], alpha=0.14, lw=0)
+            left.fill_between(
+                sizes,
+                [p.low for p in points],
+                [p.high for p in points],
+                color=shade[name],
+                alpha=0.14,
+                lw=0,
+            )
     left.set_xlabel("labeled sentences")
     left.set_ylabel("F1 on test")
     left.set_xticks(sizes)
     left.set_title("F1, mean and 95 % band")
     for name in (name for name in arms if name in bands):
-        left.plot([], [], "--" if name == "none at 10 epochs" else "-", color=shade[name], lw=1.9, marker="o", ms=4, label=name)
+        left.plot(
+            [],
+            [],
+            "--" if name == "none at 10 epochs" else "-",
+            color=shade[name],
+            lw=1.9,
+            marker="o",
+            ms=4,
+            label=name,
+        )
     left.legend(loc="lower right")
     forest(right, first, whole, shade, sizes)
     right.set_title(f"Over {over}, 95 % interval", loc="right")
@@ -66,7 +99,12 @@ def overview(arms: Mapping[str, Series], sizes: Sequence[int], first: Family, wh
 
 
 def forest(
-    axes: Any, first: Family, whole: Family, shade: Mapping[str, str], sizes: Sequence[int], paper: Mapping[str, float] | None = None
+    axes: Any,
+    first: Family,
+    whole: Family,
+    shade: Mapping[str, str],
+    sizes: Sequence[int],
+    paper: Mapping[str, float] | None = None,
 ) -> None:
     """One row an arm: the difference at the first size, above that over the whole curve, and the paper's where it is known."""
     names = list(whole)
@@ -77,7 +115,14 @@ def forest(
         for row, name in enumerate(names):
             if name in own and own[name].n:
                 _whisker(axes, own[name], row + shift, marker, shade[name], hollow=marker == "D")
-        axes.plot([], [], marker, color="#5b626b", mfc="white" if marker == "D" else "#5b626b", label=label)
+        axes.plot(
+            [],
+            [],
+            marker,
+            color="#5b626b",
+            mfc="white" if marker == "D" else "#5b626b",
+            label=label,
+        )
     for row, name in enumerate(names):
         if paper and name in paper:
             axes.plot(paper[name], row, "*", color=PAPER, ms=9)
@@ -92,7 +137,13 @@ def forest(
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlabel("F1 points")
     axes.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10]))
-    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower right", ncols=3, handletextpad=0.3, columnspacing=1.4)
+    axes.figure.legend(
+        *axes.get_legend_handles_labels(),
+        loc="outside lower right",
+        ncols=3,
+        handletextpad=0.3,
+        columnspacing=1.4,
+    )
 
 
 @matplotlib.rc_context(STYLE)
@@ -118,24 +169,61 @@ def policies(gains: Family, worth: Family, paper: Mapping[str, float]) -> Figure
 
 
 @matplotlib.rc_context(STYLE)
-def strips(data: Mapping[str, Mapping[str, Series]], size: int, goals: Mapping[str, float]) -> Figure:
+def strips(
+    data: Mapping[str, Mapping[str, Series]], size: int, goals: Mapping[str, float]
+) -> Figure:
     """Every seed as a dot, the mean with its interval beside them; one panel a data set, arms from left to right."""
     figure, panels = _panels(9.4, 3.5, (1,) * len(data))
     for axes, (name, arms) in zip(panels, data.items(), strict=True):
         for one, two in pairwise(enumerate(arms.values())):  # a seed is one line from arm to arm
             before, after = one[1].values(f1_at(size)), two[1].values(f1_at(size))
             for seed in sorted(before.keys() & after.keys()):
-                axes.plot([one[0] - 0.12, two[0] - 0.12], [before[seed], after[seed]], color="#c9cdd2", lw=0.7, zorder=1)
+                axes.plot(
+                    [one[0] - 0.12, two[0] - 0.12],
+                    [before[seed], after[seed]],
+                    color="#c9cdd2",
+                    lw=0.7,
+                    zorder=1,
+                )
         for at, (arm, series) in enumerate(arms.items()):
             values, middle = list(series.values(f1_at(size)).values()), series.interval(f1_at(size))
-            axes.plot([at - 0.12] * len(values), values, "o", color=COLORS[arm], ms=4, alpha=0.55, mew=0)
-            error = [[middle.mean - middle.low], [middle.high - middle.mean]] if middle.known else None
-            axes.errorbar([at + 0.1], [middle.mean], yerr=error, fmt="o", color=COLORS[arm], ms=6.5, lw=1.8, capsize=3)
-            told = axes.annotate(f"{middle.mean:.1f}", (at + 0.1, middle.mean), (8, 0), textcoords="offset points", va="center")
-            told.set(color=COLORS[arm], weight="bold", path_effects=[withStroke(linewidth=2.5, foreground="white")])
+            axes.plot(
+                [at - 0.12] * len(values), values, "o", color=COLORS[arm], ms=4, alpha=0.55, mew=0
+            )
+            error = (
+                [[middle.mean - middle.low], [middle.high - middle.mean]] if middle.known else None
+            )
+            axes.errorbar(
+                [at + 0.1],
+                [middle.mean],
+                yerr=error,
+                fmt="o",
+                color=COLORS[arm],
+                ms=6.5,
+                lw=1.8,
+                capsize=3,
+            )
+            told = axes.annotate(
+                f"{middle.mean:.1f}",
+                (at + 0.1, middle.mean),
+                (8, 0),
+                textcoords="offset points",
+                va="center",
+            )
+            told.set(
+                color=COLORS[arm],
+                weight="bold",
+                path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            )
         if name in goals:
             axes.axhline(goals[name], color=PAPER, lw=1, ls=":")
-            axes.annotate(f"the paper's {goals[name]}", (-0.45, goals[name]), (0, 3), textcoords="offset points", fontsize=8)
+            axes.annotate(
+                f"the paper's {goals[name]}",
+                (-0.45, goals[name]),
+                (0, 3),
+                textcoords="offset points",
+                fontsize=8,
+            )
         axes.set_xticks(range(len(arms)), [arm.replace(" without", "\nwithout") for arm in arms])
         axes.set_xlim(-0.5, len(arms) - 0.3)
         axes.grid(visible=False, axis="x")
@@ -150,10 +238,28 @@ def ladder(over: Family, plain: str) -> Figure:
     figure, (axes,) = _panels(9.4, 1.1 + 0.22 * len(over), (1,))
     names = sorted(over, key=lambda name: over[name].mean)
     for row, name in enumerate(names):
-        color = COLORS["none"] if name.startswith("none") else COLORS["sub"] if "sub" in name or "best" in name else COLORS["label"]
-        axes.plot(list(over[name].by_seed.values()), [row] * over[name].n, "o", color=color, ms=3, alpha=0.35, mew=0)
+        color = (
+            COLORS["none"]
+            if name.startswith("none")
+            else COLORS["sub"]
+            if "sub" in name or "best" in name
+            else COLORS["label"]
+        )
+        axes.plot(
+            list(over[name].by_seed.values()),
+            [row] * over[name].n,
+            "o",
+            color=color,
+            ms=3,
+            alpha=0.35,
+            mew=0,
+        )
         _whisker(axes, over[name], row, "o", color, hollow=False)
-    for what, color in (("plain training", "none"), ("SeqMix in it", "sub"), ("without SeqMix", "label")):
+    for what, color in (
+        ("plain training", "none"),
+        ("SeqMix in it", "sub"),
+        ("without SeqMix", "label"),
+    ):
         axes.plot([], [], "o", color=COLORS[color], label=what)
     axes.axvline(0, color=INK, lw=0.9, alpha=0.6)
     axes.set_yticks(range(len(names)), names)
@@ -170,7 +276,9 @@ def save(figure: Figure, path: Path) -> None:
     with matplotlib.rc_context(STYLE):
         figure.savefig(out, format="png", dpi=150, facecolor="white", metadata={"Software": None})
     small = io.BytesIO()
-    Image.open(out).convert("RGB").quantize(160, dither=Image.Dither.NONE).save(small, format="png", optimize=True)  # a third of the bytes
+    Image.open(out).convert("RGB").quantize(160, dither=Image.Dither.NONE).save(
+        small, format="png", optimize=True
+    )  # a third of the bytes
     if not path.exists() or path.read_bytes() != small.getvalue():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(small.getvalue())
@@ -180,7 +288,9 @@ def _short(name: str) -> str:
     """A point of a grid without what all points share: "rate=0.2", and of two settings the values, "encoder, csls"."""
     parts = name.removeprefix("sub ").split()
     named = [part.split("=") for part in parts if len(part.partition("=")[0]) > 1 and "=" in part]
-    return ", ".join(value for _, value in named) if len(named) == len(parts) > 1 else " ".join(parts)
+    return (
+        ", ".join(value for _, value in named) if len(named) == len(parts) > 1 else " ".join(parts)
+    )
 
 
 def _panels(width: float, height: float, ratios: Sequence[float]) -> tuple[Figure, list[Any]]:
@@ -189,8 +299,16 @@ def _panels(width: float, height: float, ratios: Sequence[float]) -> tuple[Figur
     return figure, list(panels[0])
 
 
-def _whisker(axes: Any, difference: Difference, y: float, marker: str, color: str, hollow: bool) -> None:
+def _whisker(
+    axes: Any, difference: Difference, y: float, marker: str, color: str, hollow: bool
+) -> None:
     interval = difference.interval
     if interval.known:
-        axes.plot([interval.low, interval.high], [y, y], color=color, lw=1.2 if hollow else 1.9, solid_capstyle="round")
+        axes.plot(
+            [interval.low, interval.high],
+            [y, y],
+            color=color,
+            lw=1.2 if hollow else 1.9,
+            solid_capstyle="round",
+        )
     axes.plot(interval.mean, y, marker, color=color, ms=5, mfc="white" if hollow else color)

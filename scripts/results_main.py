@@ -8,20 +8,54 @@ from typing import Any
 
 from results_figures import overview
 from results_numbers import Measured, area, compare, corrected, f1_at, mean_of, seen
-from results_sections import CURVE, NAMES, Claim, Page, Section, claimed, differences, figure, hardly_made, noted
-from results_words import caveat, f1_table, p_value, shown_in, signed, spread, table, tests_table, told, verdict
+from results_sections import (
+    CURVE,
+    NAMES,
+    Claim,
+    Page,
+    Section,
+    claimed,
+    differences,
+    figure,
+    hardly_made,
+    noted,
+)
+from results_words import (
+    caveat,
+    f1_table,
+    p_value,
+    shown_in,
+    signed,
+    spread,
+    table,
+    tests_table,
+    told,
+    verdict,
+)
 
 COPIES = "`sub` over `duplicate`"
 
 
 def main_curves(m: Measured, page: Page) -> Section:
     """All arms of a data set against `none`, and how much of the gain the paper would see is extra training."""
-    data, start, paper = NAMES.get(m.data, m.data), m.sizes[0], page.paper.get(m.experiment.name, {})
-    first, whole = differences(m, {name: "none" for name in m.arms if name != "none"}, {COPIES: ("sub", "duplicate")})
+    data, start, paper = (
+        NAMES.get(m.data, m.data),
+        m.sizes[0],
+        page.paper.get(m.experiment.name, {}),
+    )
+    first, whole = differences(
+        m, {name: "none" for name in m.arms if name != "none"}, {COPIES: ("sub", "duplicate")}
+    )
     plain = [{name: d for name, d in family.items() if name != COPIES} for family in (first, whole)]
     if not plain[0]:
         return Section([f1_table(m.arms, m.sizes, paper)])
-    drawn = overview(m.arms, m.sizes, *plain, "step-matched none", ("none", "none at 10 epochs", "duplicate", "sub"))
+    drawn = overview(
+        m.arms,
+        m.sizes,
+        *plain,
+        "step-matched none",
+        ("none", "none at 10 epochs", "duplicate", "sub"),
+    )
     says: list[str] = []
     claims: list[Claim] = []
     if "sub" in first:
@@ -29,19 +63,45 @@ def main_curves(m: Measured, page: Page) -> Section:
             f"At {start:,} sentences `sub` is {told(first['sub'])} over step-matched `none`{verdict(first['sub'])}.{caveat(first['sub'])}"
         ]
         says += [f"Over the whole curve it is {told(whole['sub'])}{verdict(whole['sub'])}."]
-        claims += claimed(m, data, "sub", "none", {f"at {start:,} sentences": first["sub"], CURVE: whole["sub"]})
+        claims += claimed(
+            m, data, "sub", "none", {f"at {start:,} sentences": first["sub"], CURVE: whole["sub"]}
+        )
     if "label" in first:
-        claims += claimed(m, data, "label", "none", {f"at {start:,} sentences": first["label"], CURVE: whole["label"]}, False)
+        claims += claimed(
+            m,
+            data,
+            "label",
+            "none",
+            {f"at {start:,} sentences": first["label"], CURVE: whole["label"]},
+            False,
+        )
     if COPIES in first:
         here, across = first[COPIES], whole[COPIES]
-        says += [f"`duplicate`, which adds nothing new, is {told(first['duplicate'])} over `none` at {start:,}."]
-        says += [f"`sub` over `duplicate` is {told(here)} there, {told(across)} over the whole curve.{uneven(m, start)}"]
-        claims += claimed(m, data, "sub", "duplicate", {f"at {start:,} sentences": here, CURVE: across})
+        says += [
+            f"`duplicate`, which adds nothing new, is {told(first['duplicate'])} over `none` at {start:,}."
+        ]
+        says += [
+            f"`sub` over `duplicate` is {told(here)} there, {told(across)} over the whole curve.{uneven(m, start)}"
+        ]
+        claims += claimed(
+            m, data, "sub", "duplicate", {f"at {start:,} sentences": here, CURVE: across}
+        )
     others = {f"at {start:,}": plain[0], "over the curve": plain[1]}
     says += [f"Of the other arms {shown_in(others, ('sub', 'duplicate'))}."]
-    text, line = extra_training(m, paper, data) if {"sub", "none", "none at 10 epochs"} <= m.arms.keys() else ("", "")
-    parts = [" ".join([*says, *hardly_made(m)]), figure(m, page, drawn), f1_table(m.arms, m.sizes, paper), tests_table(first, whole, start)]
-    return Section([part for part in (*parts, text, *noted(m)) if part], claims, [line] if line else [])
+    text, line = (
+        extra_training(m, paper, data)
+        if {"sub", "none", "none at 10 epochs"} <= m.arms.keys()
+        else ("", "")
+    )
+    parts = [
+        " ".join([*says, *hardly_made(m)]),
+        figure(m, page, drawn),
+        f1_table(m.arms, m.sizes, paper),
+        tests_table(first, whole, start),
+    ]
+    return Section(
+        [part for part in (*parts, text, *noted(m)) if part], claims, [line] if line else []
+    )
 
 
 def uneven(m: Measured, start: int) -> str:
@@ -51,7 +111,10 @@ def uneven(m: Measured, start: int) -> str:
     if not steps or rows[1].get("steps") != steps:
         return ""
     counts = [start + (row["generated"] or 0) for row in rows]
-    passed = [f"{seen(count, steps, size):,} sentences, the last batch of an epoch with {(count - 1) % size + 1}" for count in counts]
+    passed = [
+        f"{seen(count, steps, size):,} sentences, the last batch of an epoch with {(count - 1) % size + 1}"
+        for count in counts
+    ]
     why = "equal steps are not equal batches"
     return f" That is the cleaner comparison, since {why}: {steps} steps of `none` see {passed[0]}; of `duplicate` {passed[1]}."
 
@@ -65,14 +128,31 @@ def extra_training(m: Measured, paper: Mapping[str, Any], data: str) -> tuple[st
     arms = {name: m.arms[name].only(common) for name in names}
     start = f"{m.sizes[0]:,}"
     seed_stage = [row[0] for row in paper.get("test", {}).values()]  # without and with SeqMix
-    theirs = {start: seed_stage[1] - seed_stage[0] if len(seed_stage) == 2 else math.nan, "mean": paper.get("mean_gain", math.nan)}
+    theirs = {
+        start: seed_stage[1] - seed_stage[0] if len(seed_stage) == 2 else math.nan,
+        "mean": paper.get("mean_gain", math.nan),
+    }
     rows, found = [], {}
-    for label, measure in [*((f"{size:,}", f1_at(size)) for size in m.sizes), ("mean", mean_of(m.sizes))]:
-        gain, steps = (compare(arms[one], arms["none at 10 epochs"], measure) for one in ("sub", "none"))
+    for label, measure in [
+        *((f"{size:,}", f1_at(size)) for size in m.sizes),
+        ("mean", mean_of(m.sizes)),
+    ]:
+        gain, steps = (
+            compare(arms[one], arms["none at 10 epochs"], measure) for one in ("sub", "none")
+        )
         found[label] = [gain, steps, compare(arms["sub"], arms["none"], measure)]
-        found[label] += [compare(arms["duplicate"], arms["none"], measure)] if "duplicate" in arms else []
+        found[label] += (
+            [compare(arms["duplicate"], arms["none"], measure)] if "duplicate" in arms else []
+        )
         cells = [spread(d, 2) for d in found[label]]
-        rows.append([label, *cells[:3], *(cells[3:] or ["–"]), f"*{signed(theirs[label], 2)}*" if label in theirs else ""])
+        rows.append(
+            [
+                label,
+                *cells[:3],
+                *(cells[3:] or ["–"]),
+                f"*{signed(theirs[label], 2)}*" if label in theirs else "",
+            ]
+        )
     whose = "paper's gain" + ("" if paper.get("name") == data else f", {paper.get('name')}")
     header = [
         "labeled",
@@ -86,9 +166,14 @@ def extra_training(m: Measured, paper: Mapping[str, Any], data: str) -> tuple[st
     gain, steps, left, *copies = found[start]
     line = f"{data} at {start} sentences, compared as the paper does: `sub` over 10 epochs of `none` {spread(gain)}"
     line += f" (there {signed(theirs[start])}) ="
-    line += f" {spread(steps)} from extra steps and {spread(left)} left" + "".join(f", where mere copies leave {spread(d)}" for d in copies)
+    line += f" {spread(steps)} from extra steps and {spread(left)} left" + "".join(
+        f", where mere copies leave {spread(d)}" for d in copies
+    )
     mean, *parts = (signed(d.mean, 2) for d in found["mean"][:3])
-    return text, f"{line}; in the mean of the {len(m.sizes)} points {' and '.join(parts)} of {mean}."
+    return (
+        text,
+        f"{line}; in the mean of the {len(m.sizes)} points {' and '.join(parts)} of {mean}.",
+    )
 
 
 def longer_training(m: Measured, page: Page) -> Section:
@@ -100,7 +185,11 @@ def longer_training(m: Measured, page: Page) -> Section:
     if base not in arms or len(m.arms) < 2:
         return Section([f1_table(arms, m.sizes, {})])
     one, two = (
-        {name: compare(series, arms[base], measure) for name, series in arms.items() if name != base}
+        {
+            name: compare(series, arms[base], measure)
+            for name, series in arms.items()
+            if name != base
+        }
         for measure in (f1_at(start), area(m.sizes))
     )
     first, whole = corrected(one), corrected(two)
@@ -121,5 +210,10 @@ def longer_training(m: Measured, page: Page) -> Section:
         )
         line += f"; over `sub` {spread(over)} at {start:,}, {over.won} of {over.n} seeds"
     drawn = overview(arms, m.sizes, first, whole, "10 epochs of none", tuple(arms))
-    parts = [" ".join(says), figure(m, page, drawn), f1_table(arms, m.sizes, {}), tests_table(first, whole, start, f"`{base}`")]
+    parts = [
+        " ".join(says),
+        figure(m, page, drawn),
+        f1_table(arms, m.sizes, {}),
+        tests_table(first, whole, start, f"`{base}`"),
+    ]
     return Section(parts, instead=[line + "."])

@@ -13,16 +13,26 @@ from statistics import fmean, median
 
 import numpy as np
 
-from seqmix.app.sweep import Arm, Experiment, read_sweep
-from seqmix.app.sweep_results import Row, Runs, read_results
+from seqmix.app.sweep.spec import Arm, Experiment, read_sweep
+from seqmix.app.sweep.table import Row, Runs, read_results
 from seqmix.errors import DataError
-from seqmix.report.statistics import Curve, Interval, area_under_curve, holm, mean_interval, paired_permutation, wilcoxon
+from seqmix.report.statistics import (
+    Curve,
+    Interval,
+    area_under_curve,
+    holm,
+    mean_interval,
+    paired_permutation,
+    wilcoxon,
+)
 
 LEVEL = 0.05
 MARGIN = 1.0  # F1 points; less is called negligible
 BENCH = "bench.csv"  # among the results, but of no sweep
 Rounds = Mapping[int, Row]  # of one run, by number of labeled sentences
-Measure = Callable[[Rounds], float | None]  # one number of a run; None where the run does not have it
+Measure = Callable[
+    [Rounds], float | None
+]  # one number of a run; None where the run does not have it
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,11 @@ class Series:
 
 def f1_at(size: int, split: str = "test") -> Measure:
     """F1 with that many labeled sentences."""
-    return lambda rounds: None if size not in rounds or rounds[size][f"{split}_f1"] is None else 100 * float(rounds[size][f"{split}_f1"])
+    return lambda rounds: (
+        None
+        if size not in rounds or rounds[size][f"{split}_f1"] is None
+        else 100 * float(rounds[size][f"{split}_f1"])
+    )
 
 
 def area(sizes: Sequence[int], split: str = "test") -> Measure:
@@ -56,7 +70,11 @@ def area(sizes: Sequence[int], split: str = "test") -> Measure:
     def measured(rounds: Rounds) -> float | None:
         heights = [f1_at(size, split)(rounds) for size in sizes]
         known = [height for height in heights if height is not None]
-        return area_under_curve(Curve(tuple(sizes), tuple(known))) if len(known) == len(sizes) else None
+        return (
+            area_under_curve(Curve(tuple(sizes), tuple(known)))
+            if len(known) == len(sizes)
+            else None
+        )
 
     return measured
 
@@ -74,7 +92,10 @@ def mean_of(sizes: Sequence[int], split: str = "test") -> Measure:
 def by_tokens(arms: Iterable[Series]) -> tuple[tuple[int, int], Measure]:
     """The range of labeled tokens that all these runs pass through, and the mean height of the curve over it."""
     runs = [rounds for series in arms for rounds in series.runs.values()]
-    low, high = (one(int(rounds[end(rounds)]["tokens"]) for rounds in runs) for one, end in ((max, min), (min, max)))
+    low, high = (
+        one(int(rounds[end(rounds)]["tokens"]) for rounds in runs)
+        for one, end in ((max, min), (min, max))
+    )
 
     def measured(rounds: Rounds) -> float | None:
         x = [int(rounds[size]["tokens"]) for size in sorted(rounds)]
@@ -95,7 +116,10 @@ class Difference:
     interval: Interval  # Student's t, 95 %
     wilcoxon: float
     permutation: float
-    holm: tuple[float, float] = (math.nan, math.nan)  # both p corrected for the other arms of the experiment
+    holm: tuple[float, float] = (
+        math.nan,
+        math.nan,
+    )  # both p corrected for the other arms of the experiment
     of: int = 1  # comparisons that are corrected together
 
     @property
@@ -132,7 +156,9 @@ class Difference:
     @property
     def in_every_seed(self) -> bool:
         """Each seed says the same of it."""
-        return self.n > 2 and (self.won == self.n or all(value < 0 for value in self.by_seed.values()))
+        return self.n > 2 and (
+            self.won == self.n or all(value < 0 for value in self.by_seed.values())
+        )
 
     @property
     def shown(self) -> bool:
@@ -144,7 +170,11 @@ class Difference:
         """The seed that makes more than half of the mean, if one does."""
         total = sum(self.by_seed.values())
         most = max(self.by_seed, key=lambda seed: abs(self.by_seed[seed]), default=None)
-        return most if most is not None and self.n > 2 and self.by_seed[most] * total > total * total / 2 else None
+        return (
+            most
+            if most is not None and self.n > 2 and self.by_seed[most] * total > total * total / 2
+            else None
+        )
 
 
 Family = Mapping[str, Difference]  # arms that are corrected together, by name
@@ -159,12 +189,20 @@ def compare(first: Series, second: Series, measure: Measure) -> Difference:
 def judged(by_seed: Mapping[int, float]) -> Difference:
     """Differences with their interval and tests; the generator starts anew each time, so that a page comes out the same."""
     values, zeros = list(by_seed.values()), [0.0] * len(by_seed)
-    return Difference(by_seed, mean_interval(values), wilcoxon(values, zeros), paired_permutation(values, zeros, np.random.default_rng(0)))
+    return Difference(
+        by_seed,
+        mean_interval(values),
+        wilcoxon(values, zeros),
+        paired_permutation(values, zeros, np.random.default_rng(0)),
+    )
 
 
 def corrected(family: Family) -> dict[str, Difference]:
     """The same with Holm's p over the whole family."""
-    ranks, flips = holm([d.wilcoxon for d in family.values()]), holm([d.permutation for d in family.values()])
+    ranks, flips = (
+        holm([d.wilcoxon for d in family.values()]),
+        holm([d.permutation for d in family.values()]),
+    )
     pairs = zip(family.items(), ranks, flips, strict=True)
     return {name: replace(d, holm=(rank, flip), of=len(family)) for (name, d), rank, flip in pairs}
 
@@ -185,7 +223,14 @@ class Measured:
     @property
     def sizes(self) -> list[int]:
         """Numbers of labeled sentences, rising."""
-        return sorted({size for series in self.arms.values() for rounds in series.runs.values() for size in rounds})
+        return sorted(
+            {
+                size
+                for series in self.arms.values()
+                for rounds in series.runs.values()
+                for size in rounds
+            }
+        )
 
     @property
     def data(self) -> str:
@@ -210,14 +255,20 @@ class Measured:
 def measure_all(experiments: Path, results: Path) -> dict[str, Measured]:
     """Every sweep file but the smoke test, by name, with its runs."""
     runs = read_tables(results)
-    sweeps = [read_sweep(path) for path in sorted(experiments.glob("*.toml")) if path.stem != "smoke"]
+    sweeps = [
+        read_sweep(path) for path in sorted(experiments.glob("*.toml")) if path.stem != "smoke"
+    ]
     return {experiment.name: gather(experiment, runs) for experiment in sweeps}
 
 
 def read_tables(results: Path) -> Runs:
     """The runs of all the sweeps' tables in a folder; beside those there are others, as that of the fuzzer."""
     runs: Runs = {}
-    tables = [path for path in sorted(results.glob("*.csv")) if path.read_text(encoding="utf-8").startswith("experiment,")]
+    tables = [
+        path
+        for path in sorted(results.glob("*.csv"))
+        if path.read_text(encoding="utf-8").startswith("experiment,")
+    ]
     for row in read_results(tables):
         runs.setdefault((row["experiment"], row["arm"], row["seed"]), []).append(row)
     return runs
@@ -225,9 +276,15 @@ def read_tables(results: Path) -> Runs:
 
 def gather(experiment: Experiment, runs: Runs) -> Measured:
     """The runs of an experiment; an arm or seed that only another table has, with the same config and data, is taken from there."""
-    last = sorted(runs.items(), key=lambda run: run[0][0].endswith("-main"))  # where several have it, a main experiment is named
-    same = {(rows[0]["data"], rows[0]["config"], seed): (name, rows) for (name, _, seed), rows in last}
-    seeds = sorted({*experiment.seeds, *(seed for name, _, seed in runs if name == experiment.name)})
+    last = sorted(
+        runs.items(), key=lambda run: run[0][0].endswith("-main")
+    )  # where several have it, a main experiment is named
+    same = {
+        (rows[0]["data"], rows[0]["config"], seed): (name, rows) for (name, _, seed), rows in last
+    }
+    seeds = sorted(
+        {*experiment.seeds, *(seed for name, _, seed in runs if name == experiment.name)}
+    )
     arms: dict[str, Series] = {}
     borrowed: dict[str, str] = {}
     stale = 0
@@ -259,7 +316,9 @@ def _refuse_two_corpora(digests: dict[tuple[str, str], str], arm: Arm, row: Row)
     """Refuse runs of one experiment that read different data under one name; what is unknown is let through."""
     now, key = row["data_digest"], (arm.data, arm.config.data.model_dump_json())
     if now is not None and digests.setdefault(key, now) != now:
-        raise DataError(f"{arm.name}, seed {row['seed']} read other data called {arm.data} than another run: {now}, not {digests[key]}")
+        raise DataError(
+            f"{arm.name}, seed {row['seed']} read other data called {arm.data} than another run: {now}, not {digests[key]}"
+        )
 
 
 def same_sentences(first: Series, second: Series, size: int) -> Series:

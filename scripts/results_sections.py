@@ -10,10 +10,25 @@ from statistics import fmean
 from typing import Any
 
 from results_figures import save
-from results_numbers import Difference, Family, Measured, Rounds, Series, area, compare, corrected, f1_at
+from results_numbers import (
+    Difference,
+    Family,
+    Measured,
+    Rounds,
+    Series,
+    area,
+    compare,
+    corrected,
+    f1_at,
+)
 from results_words import p_value, spread, table
 
-NAMES = {"conll03": "CoNLL-03", "webpage": "WebPage", "genia2011": "GENIA-2011 triggers", "wnut17": "WNUT-17"}
+NAMES = {
+    "conll03": "CoNLL-03",
+    "webpage": "WebPage",
+    "genia2011": "GENIA-2011 triggers",
+    "wnut17": "WNUT-17",
+}
 CURVE = "whole curve"
 COMPILED = "2026-11-16T02"  # when the runs of genia-main ended whose steps were compiled
 NOTES = {
@@ -49,7 +64,9 @@ class Page:
 
     def arms(self, name: str) -> Mapping[str, Series]:
         """The arms of an experiment; none where it was not measured."""
-        return self.measured[name].arms if name in self.measured and self.measured[name].made else {}
+        return (
+            self.measured[name].arms if name in self.measured and self.measured[name].made else {}
+        )
 
 
 @dataclass(frozen=True)
@@ -84,7 +101,10 @@ def noted(m: Measured) -> list[str]:
 
 def compiled(m: Measured) -> str:
     """Which runs those are; and, where `whole` made nothing and so should equal `none`, how far the two are apart with them and without."""
-    seeds = {arm: [seed for seed, run in series.runs.items() if _compiled(run)] for arm, series in m.arms.items()}
+    seeds = {
+        arm: [seed for seed, run in series.runs.items() if _compiled(run)]
+        for arm, series in m.arms.items()
+    }
     rows = [[f"`{arm}`", ", ".join(map(str, own))] for arm, own in seeds.items()]
     text = table(["arm", "seeds with compiled steps"], rows)
     if {"whole", "none"} <= m.arms.keys():
@@ -94,12 +114,13 @@ def compiled(m: Measured) -> str:
                          if (seed in with_any) == chosen) for chosen in (False, True)]
             for where, sizes in ((f"at {m.sizes[0]:,} sentences", m.sizes[:1]), ("later", m.sizes[1:]))
         }  # fmt: skip
-        apart = "; ".join(f"{where} {one:.2f} F1 without a compiled run in the pair, {two:.2f} with" for where, (one, two) in far.items())
+        apart = "; ".join(
+            f"{where} {one:.2f} F1 without a compiled run in the pair, {two:.2f} with"
+            for where, (one, two) in far.items()
+        )
         text += "\n\n`whole` made no sentence here and takes the steps of `none`, so the two should be one. Root mean square of their "
         text += f"difference: {apart}. The first point thus differs where steps were compiled; the later ones also by MPS, "
-        text += (
-            "under which not every training repeats ([performance.md](performance.md)), and by the other sentences that are then chosen."
-        )
+        text += "under which not every training repeats ([performance.md](performance.md)), and by the other sentences that are then chosen."
     return text
 
 
@@ -113,12 +134,24 @@ def _compiled(run: Rounds) -> bool:
 
 def as_shipped(m: Measured) -> str:
     """The same comparisons without the runs whose steps were compiled."""
-    arms = {name: Series({seed: run for seed, run in series.runs.items() if not _compiled(run)}) for name, series in m.arms.items()}
+    arms = {
+        name: Series({seed: run for seed, run in series.runs.items() if not _compiled(run)})
+        for name, series in m.arms.items()
+    }
     told = []
-    for one, two in (("sub", "none"), ("label", "none"), ("sub", "duplicate"), ("none", "none at 10 epochs")):
-        at, across = (compare(arms[one], arms[two], measure) for measure in (f1_at(m.sizes[0]), area(m.sizes)))
+    for one, two in (
+        ("sub", "none"),
+        ("label", "none"),
+        ("sub", "duplicate"),
+        ("none", "none at 10 epochs"),
+    ):
+        at, across = (
+            compare(arms[one], arms[two], measure) for measure in (f1_at(m.sizes[0]), area(m.sizes))
+        )
         told.append(f"`{one}` over `{two}` {spread(at)} and {spread(across)} ({at.n} pairs)")
-    return f"Without the 45, at {m.sizes[0]:,} sentences and over the whole curve: {'; '.join(told)}."
+    return (
+        f"Without the 45, at {m.sizes[0]:,} sentences and over the whole curve: {'; '.join(told)}."
+    )
 
 
 def hardly_made(m: Measured) -> list[str]:
@@ -126,9 +159,13 @@ def hardly_made(m: Measured) -> list[str]:
     texts = []
     for name, series in m.arms.items():
         last = [run[max(run)] for run in series.runs.values()]
-        made, asked = (sum(row[column] or 0 for row in last) / len(last) for column in ("generated", "asked"))
+        made, asked = (
+            sum(row[column] or 0 for row in last) / len(last) for column in ("generated", "asked")
+        )
         if last[0]["variant"] != "none" and made < 0.1 * asked:
-            texts.append(f"`{name}` generated {made:.1f} of the {asked:.0f} sentences asked for, so that it is all but `none`.")
+            texts.append(
+                f"`{name}` generated {made:.1f} of the {asked:.0f} sentences asked for, so that it is all but `none`."
+            )
     return texts
 
 
@@ -138,20 +175,36 @@ def differences(
     """Every arm less its baseline, and `more` under names of their own, at the first size and by area, each corrected over all of them."""
     kept = {
         name: pair
-        for name, pair in {**{name: (name, base) for name, base in pairs.items()}, **(more or {})}.items()
+        for name, pair in {
+            **{name: (name, base) for name, base in pairs.items()},
+            **(more or {}),
+        }.items()
         if {*pair} <= {*m.arms}
     }
     measures = (f1_at(m.sizes[0]), area(m.sizes))
-    one, two = ({name: compare(m.arms[arm], m.arms[base], measure) for name, (arm, base) in kept.items()} for measure in measures)
+    one, two = (
+        {name: compare(m.arms[arm], m.arms[base], measure) for name, (arm, base) in kept.items()}
+        for measure in measures
+    )
     paired = [name for name in kept if one[name].n and two[name].n]
-    return corrected({name: one[name] for name in paired}), corrected({name: two[name] for name in paired})
+    return corrected({name: one[name] for name in paired}), corrected(
+        {name: two[name] for name in paired}
+    )
 
 
-def claimed(m: Measured, where: str, arm: str, base: str, found: Family, named: bool = True) -> list[Claim]:
+def claimed(
+    m: Measured, where: str, arm: str, base: str, found: Family, named: bool = True
+) -> list[Claim]:
     """The comparison of two arms, one claim for each measure."""
     digests = m.arm(arm).data, m.arm(arm).digest, m.arm(base).digest
-    pairs = [(label, d, (*digests, CURVE if label == CURVE else "at the start")) for label, d in found.items() if d.n]
-    return [Claim(where, f"`{arm}` over `{base}`, {label},", d, key, named) for label, d, key in pairs]
+    pairs = [
+        (label, d, (*digests, CURVE if label == CURVE else "at the start"))
+        for label, d in found.items()
+        if d.n
+    ]
+    return [
+        Claim(where, f"`{arm}` over `{base}`, {label},", d, key, named) for label, d, key in pairs
+    ]
 
 
 def figure(m: Measured, page: Page, drawn: Any) -> str:

@@ -19,7 +19,7 @@ in the whole recipe had the highest CoNLL-03 figure of its seed (78.2 against 77
 the tables (by the sum of what they have) is no ranking.
 
 The levers above were measured later, with a command, on seeds 100 to 104. Not tried: schedules of the rate, a language model adapted to the pool, consistency under noise in self-training, a rule
-that reads the number of steps off the data instead of a floor of 300."""  # noqa: E501
+that reads the number of steps off the data instead of a floor of 300."""
 
 
 def tried(results: Path) -> list[str]:

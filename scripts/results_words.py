@@ -22,7 +22,11 @@ def signed(value: float, digits: int = 1) -> str:
 def spread(difference: Difference, digits: int = 1) -> str:
     """+2.1 (+0.2 to +4.6)."""
     interval = difference.interval
-    bounds = f" ({signed(interval.low, digits)} to {signed(interval.high, digits)})" if interval.known else ""
+    bounds = (
+        f" ({signed(interval.low, digits)} to {signed(interval.high, digits)})"
+        if interval.known
+        else ""
+    )
     return signed(interval.mean, digits) + bounds
 
 
@@ -30,26 +34,46 @@ def p_value(p: float) -> str:
     """Three digits where they matter."""
     if math.isnan(p):
         return "–"
-    return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.0995 else f"{min(p, 1):.2f}".replace("1.00", "1")
+    return (
+        "< 0.001"
+        if p < 0.001
+        else f"{p:.3f}"
+        if p < 0.0995
+        else f"{min(p, 1):.2f}".replace("1.00", "1")
+    )
 
 
 def score(interval: Interval) -> str:
     """72.4 ± 1.2."""
     if not interval.n:
         return "–"
-    return f"{interval.mean:.1f} ± {interval.high - interval.mean:.1f}" if interval.known else f"{interval.mean:.1f}"
+    return (
+        f"{interval.mean:.1f} ± {interval.high - interval.mean:.1f}"
+        if interval.known
+        else f"{interval.mean:.1f}"
+    )
 
 
 def told(d: Difference) -> str:
     """A difference in a sentence."""
-    bounds = f"95 % interval {signed(d.interval.low)} to {signed(d.interval.high)}, " if d.interval.known else ""
+    bounds = (
+        f"95 % interval {signed(d.interval.low)} to {signed(d.interval.high)}, "
+        if d.interval.known
+        else ""
+    )
     corrected = f", corrected {p_value(d.holm[0])}" if not math.isnan(d.holm[0]) else ""
     return f"{signed(d.mean)} ({bounds}Wilcoxon p = {p_value(d.wilcoxon)}{corrected}, higher in {d.won} of {d.n} seeds)"
 
 
 def verdict(d: Difference) -> str:
     """What may be said of it."""
-    return ": shown" if d.shown else ": not shown" if d.could_show else f": {_too_few(d)} cannot show it"
+    return (
+        ": shown"
+        if d.shown
+        else ": not shown"
+        if d.could_show
+        else f": {_too_few(d)} cannot show it"
+    )
 
 
 def _too_few(d: Difference) -> str:
@@ -66,7 +90,12 @@ def caveat(d: Difference) -> str:
 
 def shown_in(families: Mapping[str, Family], but: Sequence[str] = ()) -> str:
     """Which arms differ, of several families told apart by where they were measured."""
-    each = [(name, where, d) for where, family in families.items() for name, d in family.items() if name not in but and d.n]
+    each = [
+        (name, where, d)
+        for where, family in families.items()
+        for name, d in family.items()
+        if name not in but and d.n
+    ]
     found, alike = (
         [f"`{name}` {signed(d.mean)} {where}".rstrip() for name, where, d in each if chosen(d)]
         for chosen in (lambda d: d.shown, lambda d: d.in_every_seed)
@@ -89,12 +118,18 @@ def ends(family: Family) -> str:
 def ps(d: Difference) -> list[str]:
     """Both p, and in brackets what Holm leaves of them."""
     pairs = zip((d.wilcoxon, d.permutation), d.holm, strict=True)
-    return [p_value(p) if math.isnan(after) else f"{p_value(p)} ({p_value(after)})" for p, after in pairs]
+    return [
+        p_value(p) if math.isnan(after) else f"{p_value(p)} ({p_value(after)})"
+        for p, after in pairs
+    ]
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """Markdown, the first `left` columns to the left."""
-    lines = ["| " + " | ".join(header) + " |", "|" + "|".join("---" if at < left else "---:" for at in range(len(header))) + "|"]
+    lines = [
+        "| " + " | ".join(header) + " |",
+        "|" + "|".join("---" if at < left else "---:" for at in range(len(header))) + "|",
+    ]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
@@ -103,9 +138,17 @@ def f1_table(arms: Mapping[str, Series], sizes: Sequence[int], paper: Mapping[st
     rows = []
     for name, series in arms.items():
         last = [run[max(run)] for run in series.runs.values()]
-        made, asked = (sum(row[column] or 0 for row in last) / len(last) for column in ("generated", "asked"))
+        made, asked = (
+            sum(row[column] or 0 for row in last) / len(last) for column in ("generated", "asked")
+        )
         steps = f"{min(run[min(run)]['steps'] or 0 for run in series.runs.values())}–{max(row['steps'] or 0 for row in last)}"
-        rows.append([*f1_row(f"`{name}`", series, sizes), f"{made:.0f} of {asked:.0f}" if last[0]["variant"] != "none" else "–", steps])
+        rows.append(
+            [
+                *f1_row(f"`{name}`", series, sizes),
+                f"{made:.0f} of {asked:.0f}" if last[0]["variant"] != "none" else "–",
+                steps,
+            ]
+        )
         if name in paper.get("test", {}):
             rows.append([*paper_row(name, paper["test"][name], sizes, paper.get("name")), "", ""])
     return table(["arm", "n", *heads(sizes, paper), "area", "generated", "steps"], rows)
@@ -117,9 +160,15 @@ def f1_row(label: str, series: Series, sizes: Sequence[int], split: str = "test"
     return [label, str(len(series.runs)), *heights, score(series.interval(area(sizes, split)))]
 
 
-def paper_row(label: str, values: Sequence[float], sizes: Sequence[int], data: str | None = None) -> list[str]:
+def paper_row(
+    label: str, values: Sequence[float], sizes: Sequence[int], data: str | None = None
+) -> list[str]:
     """The paper's cells, as far as it gives them."""
-    whole = f"*{area_under_curve(Curve(tuple(sizes), tuple(values))):.2f}*" if len(values) == len(sizes) else ""
+    whole = (
+        f"*{area_under_curve(Curve(tuple(sizes), tuple(values))):.2f}*"
+        if len(values) == len(sizes)
+        else ""
+    )
     return [
         f"*paper{f', {data}' if data else ''}: {label}*",
         "",
@@ -132,7 +181,10 @@ def paper_row(label: str, values: Sequence[float], sizes: Sequence[int], data: s
 def heads(sizes: Sequence[int], paper: Mapping[str, Any]) -> list[str]:
     """Numbers of labeled sentences, with the paper's where it has another."""
     theirs = paper.get("sizes", sizes) if len(paper.get("sizes", sizes)) == len(sizes) else sizes
-    return [f"{own:,}" if own == their else f"{own:,} (*{their:,}*)" for own, their in zip(sizes, theirs, strict=True)]
+    return [
+        f"{own:,}" if own == their else f"{own:,} (*{their:,}*)"
+        for own, their in zip(sizes, theirs, strict=True)
+    ]
 
 
 def tests_table(first: Family, whole: Family, start: int, over: str = "step-matched `none`") -> str:

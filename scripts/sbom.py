@@ -31,11 +31,16 @@ _MODELS = {
 }
 
 
-def bill(packages: list[Package], hashes: Mapping[str, Iterable[str]], project: Mapping[str, Any]) -> dict[str, Any]:
+def bill(
+    packages: list[Package], hashes: Mapping[str, Iterable[str]], project: Mapping[str, Any]
+) -> dict[str, Any]:
     """The document."""
     seqmix = _component(Package(project["name"], project["version"]), "application", LICENSE)
     packages = sorted(packages, key=lambda one: one.name)
-    libraries = [_component(one, "library", license_of(one.name), hashes.get(one.name, ())) for one in packages]
+    libraries = [
+        _component(one, "library", license_of(one.name), hashes.get(one.name, ()))
+        for one in packages
+    ]
     models = [_model(name, files, project["version"]) for name, files in _MODELS.items()]
     refs = {one["name"]: one["bom-ref"] for one in libraries}
     extras = {**project["optional-dependencies"], "": project["dependencies"]}
@@ -49,7 +54,10 @@ def bill(packages: list[Package], hashes: Mapping[str, Iterable[str]], project: 
         "metadata": {"component": seqmix},
         "components": [*libraries, *models],
         "dependencies": [
-            {"ref": seqmix["bom-ref"], "dependsOn": [*own, *(model["bom-ref"] for model in models)]},
+            {
+                "ref": seqmix["bom-ref"],
+                "dependsOn": [*own, *(model["bom-ref"] for model in models)],
+            },
             *({"ref": ref, "dependsOn": needed} for ref, needed in _needed(refs, asked).items()),
             *({"ref": model["bom-ref"], "dependsOn": []} for model in models),
         ],
@@ -65,9 +73,15 @@ def _needed(refs: Mapping[str, str], asked: Iterable[Requirement]) -> dict[str, 
     found = {}
     for name, own in requires.items():
         chosen = [
-            one for one in own if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in extras.get(name, {""}))
+            one
+            for one in own
+            if one.marker is None
+            or any(one.marker.evaluate({"extra": extra}) for extra in extras.get(name, {""}))
         ]
-        found[refs[name]] = sorted({refs[needed] for one in chosen if (needed := canonicalize_name(one.name)) in refs} - {refs[name]})
+        found[refs[name]] = sorted(
+            {refs[needed] for one in chosen if (needed := canonicalize_name(one.name)) in refs}
+            - {refs[name]}
+        )
     return found
 
 
@@ -78,20 +92,41 @@ def _requires(name: str) -> list[str]:
         return []
 
 
-def _component(package: Package, kind: str, license: str | None, hashes: Iterable[str] = ()) -> dict[str, Any]:
+def _component(
+    package: Package, kind: str, license: str | None, hashes: Iterable[str] = ()
+) -> dict[str, Any]:
     purl = f"pkg:pypi/{package.name}@{package.version}"
     licensed = {} if license is None else {"licenses": [_license(license)]}
     named = [{"alg": "SHA-256", "content": one} for one in sorted(hashes)]
-    about = {"type": kind, "bom-ref": purl, "name": package.name, "version": package.version, "purl": purl}
+    about = {
+        "type": kind,
+        "bom-ref": purl,
+        "name": package.name,
+        "version": package.version,
+        "purl": purl,
+    }
     return {**about, **({"hashes": named} if named else {}), **licensed}
 
 
 def _model(name: str, files: Iterable[str], version: str) -> dict[str, Any]:
     """A model that comes inside seqmix; its files are parts of it."""
     parts = [
-        {"type": "file", "bom-ref": f"{name}/{file}", "name": file, "version": version, "hashes": [_hash(STARTER / file)]} for file in files
+        {
+            "type": "file",
+            "bom-ref": f"{name}/{file}",
+            "name": file,
+            "version": version,
+            "hashes": [_hash(STARTER / file)],
+        }
+        for file in files
     ]
-    about = {"type": "machine-learning-model", "bom-ref": name, "name": name, "version": version, "licenses": [_license(LICENSE)]}
+    about = {
+        "type": "machine-learning-model",
+        "bom-ref": name,
+        "name": name,
+        "version": version,
+        "licenses": [_license(LICENSE)],
+    }
     return {**about, "hashes": parts[0]["hashes"], "components": parts}
 
 
@@ -112,7 +147,9 @@ def main(out: Path) -> None:
     """Write the bill."""
     packages, _ = read_lock()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    out.write_text(json.dumps(bill(packages, read_hashes(), project), indent=1) + "\n", encoding="utf-8")
+    out.write_text(
+        json.dumps(bill(packages, read_hashes(), project), indent=1) + "\n", encoding="utf-8"
+    )
     print(f"{len(packages)} packages and {len(_MODELS)} models written to {out}")
 
 

@@ -15,7 +15,9 @@ from seqmix.data.sentence import Sentence, unique_ids
 
 def part_of(sentence: Sentence, dev: float, test: float) -> str:
     """train, dev or test."""
-    place = int.from_bytes(blake2b("\0".join(sentence.tokens).encode(), digest_size=8).digest()) / 2**64
+    place = (
+        int.from_bytes(blake2b("\0".join(sentence.tokens).encode(), digest_size=8).digest()) / 2**64
+    )
     return "test" if place < test else "dev" if place < test + dev else "train"
 
 

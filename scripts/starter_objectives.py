@@ -71,7 +71,9 @@ def hidden_words(model: BertForMaskedLM) -> Objective:
         return hide(slices(source, n, length))
 
     def losses(ids: Tensor, at: Tensor, truth: Tensor) -> dict[str, Tensor]:
-        return {"masked": masked_loss(model, model.bert(input_ids=ids).last_hidden_state, at, truth)}
+        return {
+            "masked": masked_loss(model, model.bert(input_ids=ids).last_hidden_state, at, truth)
+        }
 
     return Objective(model, draw, losses)
 
@@ -89,7 +91,11 @@ def words_and_types(model: BertForMaskedLM, types: int) -> Objective:
         ids, labels = slices(source, n, length)
         ids[:, 0], ids[:, -1] = tokenizer.cls_token_id, tokenizer.sep_token_id
         labels[:, 0] = labels[:, -1] = IGNORED
-        inside = (labels % 2 == 1) & (labels < IGNORED) & (torch.rand(n, 1, device=device) < WHOLE_MENTIONS)
+        inside = (
+            (labels % 2 == 1)
+            & (labels < IGNORED)
+            & (torch.rand(n, 1, device=device) < WHOLE_MENTIONS)
+        )
         return *hide(ids, inside), labels.masked_fill(labels == IGNORED, _NO_LOSS)
 
     def losses(ids: Tensor, at: Tensor, truth: Tensor, labels: Tensor) -> dict[str, Tensor]:
@@ -117,7 +123,11 @@ def next_word(model: GPT2LMHeadModel) -> Objective:
 
     def losses(ids: Tensor) -> dict[str, Tensor]:
         states = model.transformer(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
-        return {"next": nn.functional.cross_entropy(model.lm_head(states).float().flatten(0, 1), ids[:, 1:].flatten())}
+        return {
+            "next": nn.functional.cross_entropy(
+                model.lm_head(states).float().flatten(0, 1), ids[:, 1:].flatten()
+            )
+        }
 
     return Objective(model, draw, losses)
 
@@ -138,12 +148,19 @@ def masking(device: torch.device) -> Callable[..., tuple[Tensor, Tensor, Tensor]
     def hide(ids: Tensor, joined: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Pieces that are `joined` share the fate of the piece before them, as later pieces of a word do."""
         (n, length), hidden = ids.shape, int(MASKED * ids.shape[1])
-        word = (~(later_piece[ids] if joined is None else later_piece[ids] | joined)).cumsum(1)  # the number of each piece's word
-        rank = torch.gather(torch.rand(n, length + 1, device=device), 1, word) + torch.rand(n, length, device=device) * 1e-4
+        word = (~(later_piece[ids] if joined is None else later_piece[ids] | joined)).cumsum(
+            1
+        )  # the number of each piece's word
+        rank = (
+            torch.gather(torch.rand(n, length + 1, device=device), 1, word)
+            + torch.rand(n, length, device=device) * 1e-4
+        )
         at = rank.masked_fill(special[ids], -1).topk(hidden, dim=1).indices
         truth, luck = torch.gather(ids, 1, at), torch.rand(n, hidden, device=device)
         random = torch.randint(1000, len(names), truth.shape, device=device)
-        shown = torch.where(luck < 0.8, tokenizer.mask_token_id, torch.where(luck < 0.9, random, truth))
+        shown = torch.where(
+            luck < 0.8, tokenizer.mask_token_id, torch.where(luck < 0.9, random, truth)
+        )
         return ids.scatter(1, at, shown), at, truth
 
     return hide

@@ -44,14 +44,30 @@ LESS = {  # what --quick adds to a command
     "simulate": "--set loop.rounds=1 --set loop.slice=24 --set loop.seed_size=12 --set query.size=4 --set training.epochs=1",
     "sweep": "--dry-run",
 }
-EXTRAS = ("accelerate", "datasets", "gguf", "mlflow", "psycopg", "pyarrow", "ray", "spacy", "tensorboard")  # what the README must not need
+EXTRAS = (
+    "accelerate",
+    "datasets",
+    "gguf",
+    "mlflow",
+    "psycopg",
+    "pyarrow",
+    "ray",
+    "spacy",
+    "tensorboard",
+)  # what the README must not need
 Outcome = tuple[int, float]  # exit status and CPU seconds
 
 
 def commands(page: str) -> list[str]:
     """The lines of the console blocks, in order, without what is said about them."""
-    lines = (line for block in re.findall(r"```console\n(.*?)```", page, flags=re.S) for line in block.splitlines())
-    return [line for line in (shlex.join(shlex.split(line, comments=True)) for line in lines) if line]
+    lines = (
+        line
+        for block in re.findall(r"```console\n(.*?)```", page, flags=re.S)
+        for line in block.splitlines()
+    )
+    return [
+        line for line in (shlex.join(shlex.split(line, comments=True)) for line in lines) if line
+    ]
 
 
 def scripts(page: str) -> list[str]:
@@ -59,11 +75,17 @@ def scripts(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", page, flags=re.S)
 
 
-def run(words: Sequence[str], folder: Path, watch: Callable[[subprocess.Popen[str], Path], None] | None = None) -> Outcome:
+def run(
+    words: Sequence[str],
+    folder: Path,
+    watch: Callable[[subprocess.Popen[str], Path], None] | None = None,
+) -> Outcome:
     """A command in a folder, its words in a log that is shown when it fails."""
     log = folder / ".walk.log"
     with log.open("w", encoding="utf-8") as out:
-        process = subprocess.Popen(words, cwd=folder, stdout=out, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen(
+            words, cwd=folder, stdout=out, stderr=subprocess.STDOUT, text=True
+        )
         if watch is not None:
             watch(process, log)
         _, status, used = os.wait4(process.pid, 0)
@@ -116,7 +138,9 @@ def walk(page: str, folder: Path, python: Path, quick: bool) -> list[tuple[str, 
         if name in ("make", "pip"):
             continue
         if name != "seqmix":
-            raise SystemExit(f"the README says {line!r}, which this script does not know how to run")
+            raise SystemExit(
+                f"the README says {line!r}, which this script does not know how to run"
+            )
         more = LESS.get(rest[0], "") if quick else ""
         more += " --port 0 --no-browser" * (rest[0] == "annotate")
         words = [*shlex.split(line)[1:], *more.split()]
@@ -124,11 +148,19 @@ def walk(page: str, folder: Path, python: Path, quick: bool) -> list[tuple[str, 
         if quick and rest[0] != "annotate":
             outcome = run_here(words, folder)
         else:
-            outcome = run([str(python), "-m", "seqmix", *words], folder, look_at_the_page if rest[0] == "annotate" else None)
+            outcome = run(
+                [str(python), "-m", "seqmix", *words],
+                folder,
+                look_at_the_page if rest[0] == "annotate" else None,
+            )
         ended.append((line, outcome))
         print(f"    exit {ended[-1][1][0]}, {ended[-1][1][1]:.0f} s of CPU", flush=True)
     for script in scripts(page):
-        text = re.sub(r"Tagger\(", "Tagger(settings=seqmix.Settings(steps=2), ", script) if quick else script
+        text = (
+            re.sub(r"Tagger\(", "Tagger(settings=seqmix.Settings(steps=2), ", script)
+            if quick
+            else script
+        )
         print("the Python block" + " with two steps" * quick, flush=True)
         ended.append(("the Python block", run([str(python), "-c", text], folder)))
         print(f"    exit {ended[-1][1][0]}, {ended[-1][1][1]:.0f} s of CPU", flush=True)
@@ -141,15 +173,29 @@ def fresh(page: str, folder: Path) -> Path:
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
     print(line, flush=True)
-    subprocess.run([python, "-m", *shlex.split(line), "--quiet", "--disable-pip-version-check"], cwd=ROOT, check=True)
+    subprocess.run(
+        [python, "-m", *shlex.split(line), "--quiet", "--disable-pip-version-check"],
+        cwd=ROOT,
+        check=True,
+    )
     return python
 
 
 def main() -> None:
     """The whole walk."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="every command on less data or with fewer steps; the sweep as a dry run")
-    parser.add_argument("--fresh", action="store_true", help="in a new environment made with the README's install line only")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="every command on less data or with fewer steps; the sweep as a dry run",
+    )
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="in a new environment made with the README's install line only",
+    )
     given = parser.parse_args()
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="seqmix-readme-") as name:
@@ -157,7 +203,9 @@ def main() -> None:
         (Path(name) / "here").mkdir()
         ended = walk(page, Path(name) / "here", python, given.quick)
     failed = [line for line, (code, _) in ended if code]
-    print(f"{len(ended)} commands, {len(failed)} failed" + "".join(f"\n    {line}" for line in failed))
+    print(
+        f"{len(ended)} commands, {len(failed)} failed" + "".join(f"\n    {line}" for line in failed)
+    )
     sys.exit(bool(failed))
 
 

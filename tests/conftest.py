@@ -5,9 +5,13 @@ import os
 import shutil
 import tempfile
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded; processes that tests start inherit it
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # before torch is loaded; processes that tests start inherit it
 
-os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="seqmix-tests-")  # which databases a user knows is not for tests to change
+os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(
+    prefix="seqmix-tests-"
+)  # which databases a user knows is not for tests to change
 
 from hypothesis import settings
 

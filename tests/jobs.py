@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from seqmix.errors import ConfigError
-from seqmix.scale.workers import Tell, work_through
+from seqmix.scale.local_executor import Tell, work_through
 
 
 def do(job: str, tell: Tell) -> tuple[str, int]:

@@ -40,7 +40,9 @@ EXAMPLES = [
 
 
 def every_error():
-    return [cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, Exception)]
+    return [
+        cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, Exception)
+    ]
 
 
 def test_no_error_of_the_tree_escapes_the_examples():
@@ -103,7 +105,10 @@ def test_a_long_value_is_cut_and_says_so():
 
 
 def test_a_missing_extra_says_what_to_type():
-    assert str(EXAMPLES[-1]) == "reading .spacy files needs an optional package: pip install 'seqmix[spacy]'"
+    assert (
+        str(EXAMPLES[-1])
+        == "reading .spacy files needs an optional package: pip install 'seqmix[spacy]'"
+    )
 
 
 def test_a_tag_error_can_be_caught_as_a_data_error():

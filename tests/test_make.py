@@ -15,8 +15,17 @@ pytestmark = pytest.mark.skipif(MAKE is None, reason="make is not installed")
 
 
 def make(*arguments: str, path: Path) -> subprocess.CompletedProcess[str]:
-    words = [str(MAKE), "-C", str(ROOT), f"VENV={path / 'venv'}", *arguments, f"{path / 'venv'}/ready"]
-    return subprocess.run(words, env={"PATH": str(path)}, capture_output=True, text=True, check=False)
+    words = [
+        str(MAKE),
+        "-C",
+        str(ROOT),
+        f"VENV={path / 'venv'}",
+        *arguments,
+        f"{path / 'venv'}/ready",
+    ]
+    return subprocess.run(
+        words, env={"PATH": str(path)}, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize("name", ["python3", "python3.11", "python3.12", "python3.13"])

@@ -44,7 +44,9 @@ def test_the_public_names_are_these() -> None:
 
 def test_a_type_checker_knows_every_public_name(tmp_path: Path) -> None:
     names = [name for name in seqmix.__all__ if name != "__version__"]
-    (tmp_path / "snippet.py").write_text("import seqmix\n" + "".join(f"reveal_type(seqmix.{name})\n" for name in names))
+    (tmp_path / "snippet.py").write_text(
+        "import seqmix\n" + "".join(f"reveal_type(seqmix.{name})\n" for name in names)
+    )
 
     heavy = ("numpy", "pydantic", "scipy", "tokenizers", "torch", "transformers")
     skipped = "".join(f"[mypy-{name}.*]\nfollow_imports = skip\n" for name in heavy)
@@ -65,17 +67,28 @@ def test_reading_data_and_showing_help_load_no_torch() -> None:
 
 def test_every_command_and_option_named_in_the_docs_exists() -> None:
     top = typer.main.get_command(app).commands
-    inner = {f"{name} {sub}": command for name, group in top.items() for sub, command in getattr(group, "commands", {}).items()}
+    inner = {
+        f"{name} {sub}": command
+        for name, group in top.items()
+        for sub, command in getattr(group, "commands", {}).items()
+    }
     commands = top | inner
-    options = {name: {o for p in command.params for o in [*p.opts, *p.secondary_opts]} for name, command in commands.items()}
+    options = {
+        name: {o for p in command.params for o in [*p.opts, *p.secondary_opts]}
+        for name, command in commands.items()
+    }
     found = 0
     for page in PAGES:
-        blocks = "\n".join(re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S))
+        blocks = "\n".join(
+            re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
+        )
         for line in re.findall(r"^seqmix ([a-z].*)$", blocks, flags=re.M):
             name, *rest = line.split("#")[0].split()
             name = f"{name} {rest[0]}" if rest and f"{name} {rest[0]}" in inner else name
             assert name in commands, f"{page.name}: seqmix {name}"
-            assert {word for word in rest if word.startswith("--")} <= options[name] | {"--help"}, f"{page.name}: {line}"
+            assert {word for word in rest if word.startswith("--")} <= options[name] | {"--help"}, (
+                f"{page.name}: {line}"
+            )
             found += 1
     assert found >= 5
 

@@ -14,11 +14,25 @@ NAMES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 def said(code: str, **environment: str) -> str:
     """What a fresh process says, OpenMP's own account of its settings included."""
     clean = {name: value for name, value in os.environ.items() if name not in NAMES}
-    done = subprocess.run([sys.executable, "-c", code], env=clean | environment, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=clean | environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("module", ["seqmix.app.cli", "seqmix.app.background", "seqmix.app.sweep_worker", "seqmix.scale.ray_crew"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "seqmix.app.cli",
+        "seqmix.app.trainer_process",
+        "seqmix.app.sweep.worker",
+        "seqmix.scale.ray_executor",
+    ],
+)
 def test_it_is_said_before_torch_is_loaded(module: str) -> None:
     code = f"import os, sys, {module}; print('torch' in sys.modules, os.environ.get('OMP_WAIT_POLICY'))"
 
@@ -33,7 +47,10 @@ def test_openmp_has_read_it() -> None:
     assert spins not in said("import torch, seqmix", OMP_DISPLAY_ENV="verbose"), "too late"
 
 
-@pytest.mark.parametrize(("name", "value"), [("OMP_WAIT_POLICY", "active"), ("GOMP_SPINCOUNT", "5"), ("KMP_BLOCKTIME", "9")])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("OMP_WAIT_POLICY", "active"), ("GOMP_SPINCOUNT", "5"), ("KMP_BLOCKTIME", "9")],
+)
 def test_what_the_user_said_stays(name: str, value: str) -> None:
     code = f"import os, seqmix; print([os.environ.get(name) for name in {NAMES}])"
 

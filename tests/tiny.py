@@ -11,17 +11,57 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, Roberta
 from seqmix.data.sentence import Sentence
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,-'"
-WORDS = ("the", "in", "of", "and", "Lena", "Oslo", "Rome", "Acme", "lives", "works", "visited", "left", "at", "Ada", "Bo", "Mary", "Smith")
-_SHAPE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+WORDS = (
+    "the",
+    "in",
+    "of",
+    "and",
+    "Lena",
+    "Oslo",
+    "Rome",
+    "Acme",
+    "lives",
+    "works",
+    "visited",
+    "left",
+    "at",
+    "Ada",
+    "Bo",
+    "Mary",
+    "Smith",
+)
+_SHAPE = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+}
 
 
 def bert_tokenizer(max_length: int = 64) -> PreTrainedTokenizerFast:
     """WordPiece: known words whole, others letter by letter, control characters vanish."""
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *LETTERS, *("##" + letter for letter in LETTERS)]
-    backend = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]", max_input_chars_per_word=10_000))
+    pieces = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        *WORDS,
+        *LETTERS,
+        *("##" + letter for letter in LETTERS),
+    ]
+    backend = Tokenizer(
+        models.WordPiece(
+            {piece: i for i, piece in enumerate(pieces)},
+            unk_token="[UNK]",
+            max_input_chars_per_word=10_000,
+        )
+    )
     backend.normalizer = normalizers.BertNormalizer(lowercase=False)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    backend.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    backend.post_processor = processors.TemplateProcessing(
+        "[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
     return PreTrainedTokenizerFast(
         tokenizer_object=backend,
         unk_token="[UNK]",
@@ -37,9 +77,13 @@ def roberta_tokenizer(max_length: int | None = 64) -> PreTrainedTokenizerFast:
     """Byte-level BPE without merges: a piece a byte."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     pieces = ["<s>", "<pad>", "</s>", "<unk>", *alphabet, "<mask>"]
-    backend = Tokenizer(models.BPE({piece: i for i, piece in enumerate(pieces)}, [], unk_token="<unk>"))
+    backend = Tokenizer(
+        models.BPE({piece: i for i, piece in enumerate(pieces)}, [], unk_token="<unk>")
+    )
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    backend.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=True)
+    backend.post_processor = processors.RobertaProcessing(
+        ("</s>", 2), ("<s>", 0), add_prefix_space=True
+    )
     known = {} if max_length is None else {"model_max_length": max_length}
     return PreTrainedTokenizerFast(
         tokenizer_object=backend,
@@ -94,7 +138,11 @@ def write_roberta(folder: Path, max_length: int | None = 64) -> str:
 
 def toy(n: int = 24) -> list[Sentence]:
     """Sentences whose tags follow from their words."""
-    people, places, firms = ("Lena", "Ada", "Bo", "Mary Smith"), ("Oslo", "Rome", "New York"), ("Acme", "Acme Works")
+    people, places, firms = (
+        ("Lena", "Ada", "Bo", "Mary Smith"),
+        ("Oslo", "Rome", "New York"),
+        ("Acme", "Acme Works"),
+    )
     shapes = (
         ("{PER} lives in {LOC} .", 0),
         ("{PER} works at {ORG} .", 1),
@@ -110,6 +158,8 @@ def toy(n: int = 24) -> list[Sentence]:
             kind = word.strip("{}") if word.startswith("{") else None
             parts = fill[kind].split() if kind else [word]
             tokens += parts
-            tags += [f"{'B' if j == 0 else 'I'}-{kind}" for j in range(len(parts))] if kind else ["O"]
+            tags += (
+                [f"{'B' if j == 0 else 'I'}-{kind}" for j in range(len(parts))] if kind else ["O"]
+            )
         sentences.append(Sentence(f"toy:{i}", tuple(tokens), tuple(tags)))
     return sentences

@@ -17,7 +17,7 @@ import tiny
 from seqmix.data.sentence import Sentence
 from seqmix.errors import SeqMixError
 from seqmix.tagger import Settings, Tagger
-from seqmix.tagger.processes import ALONE, Processes, joined
+from seqmix.tagger.training.processes import ALONE, Processes, joined
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,19 @@ def half_labeled() -> list[Sentence]:
     def soft(tag: str) -> str | dict[str, float]:
         return {tag: 0.7, "O": 0.3} if tag != "O" else tag
 
-    return [s.with_tags([None if 0 < i < n % 5 else soft(tag) for i, tag in enumerate(s.tags)]) for n, s in enumerate(tiny.toy(15))]
+    return [
+        s.with_tags([None if 0 < i < n % 5 else soft(tag) for i, tag in enumerate(s.tags)])
+        for n, s in enumerate(tiny.toy(15))
+    ]
 
 
 def with_single_words() -> list[Sentence]:
     """Sentences of one word have no neighbors, and say nothing about a CRF's transitions."""
-    return [s for n, own in enumerate(tiny.toy(6)) for s in (own, Sentence(f"one:{n}", own.tokens[:1], own.tags[:1]))]
+    return [
+        s
+        for n, own in enumerate(tiny.toy(6))
+        for s in (own, Sentence(f"one:{n}", own.tokens[:1], own.tags[:1]))
+    ]
 
 
 CASES = {
@@ -59,7 +66,9 @@ CASES = {
 }
 
 
-def train(case: Case, encoders: dict[bool, str], processes: Processes = ALONE) -> tuple[Tagger, dict[str, Any]]:
+def train(
+    case: Case, encoders: dict[bool, str], processes: Processes = ALONE
+) -> tuple[Tagger, dict[str, Any]]:
     """The tagger, and what was seen on the way."""
     losses: list[float] = []
     seeds: list[int] = []
@@ -69,7 +78,9 @@ def train(case: Case, encoders: dict[bool, str], processes: Processes = ALONE) -
         seeds.append(torch.initial_seed())
 
     # epsilon: with Adam's own, a gradient that is 0 but for rounding moves its weight as far as any other, and CPUs round differently
-    settings = Settings(steps=case.steps, batch_size=case.batch_size, lr=1e-3, dropout=0.0, epsilon=1e-4)
+    settings = Settings(
+        steps=case.steps, batch_size=case.batch_size, lr=1e-3, dropout=0.0, epsilon=1e-4
+    )
     tagger = Tagger(encoders[case.dropping], case.head, settings, "cpu")
     tagger.fit(case.sentences(), np.random.default_rng(4), progress=seen, processes=processes)
     digest = hashlib.sha256()

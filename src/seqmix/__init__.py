@@ -33,7 +33,9 @@ if TYPE_CHECKING:  # so that editors and type checkers see what is imported when
 __version__ = "0.1.0"
 
 # subtle: OpenMP reads this once, when torch loads it, so it cannot wait for the modules that need torch
-if "torch" not in sys.modules and os.environ.keys().isdisjoint(("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")):
+if "torch" not in sys.modules and os.environ.keys().isdisjoint(
+    ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+):
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 
 _PUBLIC = {

@@ -27,12 +27,22 @@ class SeqMixError(Exception):
 class DataError(SeqMixError):
     """A file is broken: where, what stands there, and what was expected."""
 
-    def __init__(self, expected: str, path: Path | str | None = None, line: int | None = None, text: str | None = None) -> None:
+    def __init__(
+        self,
+        expected: str,
+        path: Path | str | None = None,
+        line: int | None = None,
+        text: str | None = None,
+    ) -> None:
         super().__init__(expected, path, line, text)
         self.expected, self.path, self.line, self.text = expected, path, line, text
 
     def __str__(self) -> str:
-        place = "" if self.path is None else f"{self.path}" + (f":{self.line}" if self.line else "") + ": "
+        place = (
+            ""
+            if self.path is None
+            else f"{self.path}" + (f":{self.line}" if self.line else "") + ": "
+        )
         return place + self.expected + ("" if self.text is None else f"; found {_shown(self.text)}")
 
 

@@ -13,7 +13,9 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 
 Probs = NDArray[np.float32]  # [n_tokens, n_tags]
-Measure = Literal["entropy", "least", "margin"]  # how unsure of a sentence, as `seqmix.query.uncertainty` defines them
+Measure = Literal[
+    "entropy", "least", "margin"
+]  # how unsure of a sentence, as `seqmix.query.uncertainty` defines them
 
 
 class Path(Protocol):
@@ -32,10 +34,14 @@ class Tagger(Protocol):
 
     def probabilities(self, sentences: Iterable[Sentence]) -> Iterator[Probs]: ...
     def unsure(self, sentences: Iterable[Sentence], measure: Measure) -> Iterator[float]: ...
-    def best_paths(self, sentences: Iterable[Sentence], n: int = 1, legal: bool = True) -> Iterator[Sequence[Path]]: ...
+    def best_paths(
+        self, sentences: Iterable[Sentence], n: int = 1, legal: bool = True
+    ) -> Iterator[Sequence[Path]]: ...
     def predict(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]: ...
     def embeddings(self, sentences: Iterable[Sentence]) -> Iterator[NDArray[np.float32]]: ...
-    def dropped(self, sentences: Iterable[Sentence], passes: int, rng: np.random.Generator) -> Iterator[NDArray[np.float32]]: ...
+    def dropped(
+        self, sentences: Iterable[Sentence], passes: int, rng: np.random.Generator
+    ) -> Iterator[NDArray[np.float32]]: ...
     def save(self, folder: Any) -> None: ...
 
 
@@ -111,7 +117,9 @@ class Chosen(list[str]):
 class Augmenter(Protocol):
     """Makes up to n new labeled sentences from labeled ones, each with its lineage. It never sees a tagger."""
 
-    def augment(self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> Augmentation:
+    def augment(
+        self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator
+    ) -> Augmentation:
         """Fewer than n come only with a reason."""
         ...
 
@@ -122,7 +130,10 @@ class Discriminator(Protocol):
     base: Any
 
     def scores(
-        self, sentences: Sequence[Sentence], parents: Sequence[str] | None = None, above: float | NDArray[np.float64] = ...
+        self,
+        sentences: Sequence[Sentence],
+        parents: Sequence[str] | None = None,
+        above: float | NDArray[np.float64] = ...,
     ) -> NDArray[np.float64]:
         """One number a sentence; `inf` for one that is proven to lie above `above`: one number for all, or one for each."""
         ...

@@ -31,7 +31,9 @@ def encoder(tmp_path_factory) -> str:
 
 @pytest.fixture
 def folder(tmp_path, encoder) -> Path:
-    settings = Settings("toys", ("PER", "LOC", "ORG"), batch=5, audit_share=0.0, encoder=encoder, augment="none")
+    settings = Settings(
+        "toys", ("PER", "LOC", "ORG"), batch=5, audit_share=0.0, encoder=encoder, augment="none"
+    )
     create_project(tmp_path / "toys", [s.unlabeled() for s in tiny.toy(24)], settings)
     (tmp_path / "toys" / "training.toml").write_text("[training]\nepochs = 1\n")
     return tmp_path / "toys"
@@ -52,7 +54,11 @@ class Running:
         return int(re.search(r":(\d+)/", self.link)[1])
 
     def client(self) -> httpx.Client:
-        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers={"Authorization": f"Bearer {self.token}"}, timeout=20)
+        return httpx.Client(
+            base_url=f"http://127.0.0.1:{self.port}",
+            headers={"Authorization": f"Bearer {self.token}"},
+            timeout=20,
+        )
 
     def status(self) -> dict[str, Any]:
         with self.client() as client:
@@ -66,8 +72,20 @@ class Running:
 def annotating(folder: Path, *more: str) -> Iterator[Running]:
     said = folder.parent / f"said-{time.monotonic_ns()}"
     with said.open("w") as log:
-        command = [sys.executable, "-m", "seqmix", "annotate", str(folder), "--port", "0", "--no-browser", *more]
-        process = subprocess.Popen(command, stdout=log, stderr=log, text=True, start_new_session=True)
+        command = [
+            sys.executable,
+            "-m",
+            "seqmix",
+            "annotate",
+            str(folder),
+            "--port",
+            "0",
+            "--no-browser",
+            *more,
+        ]
+        process = subprocess.Popen(
+            command, stdout=log, stderr=log, text=True, start_new_session=True
+        )
     try:
         until(lambda: "token=" in said.read_text() or process.poll() is not None)
         link = re.search(r"http://\S+", said.read_text())
@@ -88,7 +106,11 @@ def alive(pid: int) -> bool:
 
 def trainer_of(server: int) -> int | None:
     found = Path(f"/proc/{server}/task")
-    children = {int(pid) for task in found.iterdir() for pid in (task / "children").read_text().split()} if found.exists() else set()
+    children = (
+        {int(pid) for task in found.iterdir() for pid in (task / "children").read_text().split()}
+        if found.exists()
+        else set()
+    )
     return min(children, default=None)
 
 
@@ -96,7 +118,11 @@ def label(client: httpx.Client, n: int) -> list[str]:
     ids = []
     for _ in range(n):
         given = client.get("/api/next").json()["sentence"]
-        body = {"id": given["id"], "version": given["version"], "spans": [{"start": 0, "end": 1, "tag": "PER"}]}
+        body = {
+            "id": given["id"],
+            "version": given["version"],
+            "spans": [{"start": 0, "end": 1, "tag": "PER"}],
+        }
         assert client.post("/api/annotations", json=body).status_code == 201
         ids.append(given["id"])
     return ids
@@ -133,7 +159,9 @@ def test_kill_9_of_the_server_ends_the_trainer_and_loses_no_answer(folder: Path)
     with annotating(folder) as server:
         until(lambda: trainer_of(server.process.pid) is not None)
         trainer = trainer_of(server.process.pid)
-        until(lambda: server.status()["model"])  # it has noted that it lives: it watches its parent by now
+        until(
+            lambda: server.status()["model"]
+        )  # it has noted that it lives: it watches its parent by now
         with server.client() as client:
             ids = label(client, 4)
         server.process.kill()
@@ -157,7 +185,10 @@ def test_a_second_server_of_a_project_says_where_the_first_is_and_goes_on(folder
     with annotating(folder, "--no-train") as first, annotating(folder, "--no-train") as second:
         until(lambda: "another server already" in second.said.read_text())
         address = first.link.partition("/login")[0]
-        assert f"another server already, at {address}: both share its answers" in second.said.read_text()
+        assert (
+            f"another server already, at {address}: both share its answers"
+            in second.said.read_text()
+        )
         assert "another server" not in first.said.read_text()
 
 
@@ -188,7 +219,9 @@ def test_a_body_without_a_length_is_cut_off_at_the_limit_and_a_stranger_at_once(
         large = client.post("/api/annotations", content=chunks(3 * 2**20), headers=headers)
         small = client.post("/api/annotations", content=chunks(2**20), headers=headers)
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as stranger:
-            stranger.sendall(b"POST /api/annotations HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+            stranger.sendall(
+                b"POST /api/annotations HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+            )
             answered = stranger.recv(65536)
         still_there = client.get("/api/next")
 
@@ -210,7 +243,9 @@ def test_a_port_in_use_is_told_in_one_line(folder: Path, capfd):
     assert "--port" in said
 
 
-@pytest.mark.parametrize(("more", "word"), [(["--port", "99999"], "65535"), (["--host", "no such host"], "--host")])
+@pytest.mark.parametrize(
+    ("more", "word"), [(["--port", "99999"], "65535"), (["--host", "no such host"], "--host")]
+)
 def test_an_address_that_cannot_be_is_told_in_one_line(folder: Path, capfd, more, word):
     assert run(["annotate", str(folder), "--no-browser", *more]) == 2
     said = capfd.readouterr().err
@@ -238,7 +273,7 @@ def test_settings_that_contradict_each_other_are_told_before_anything_starts(fol
 
 
 def test_the_browser_is_led_to_the_page_by_a_file_that_only_its_owner_can_read(monkeypatch):
-    from seqmix.app import annotating as module
+    from seqmix.app.commands import annotate as module
 
     opened: list[tuple[str, int]] = []
 
@@ -259,7 +294,7 @@ def test_the_browser_is_led_to_the_page_by_a_file_that_only_its_owner_can_read(m
 
 
 def test_the_server_needs_no_torch(folder: Path):
-    code = "import sys, json, seqmix.serve.api, seqmix.app.annotating, seqmix.app.learning; print(json.dumps('torch' in sys.modules))"
+    code = "import sys, json, seqmix.serve.web.app, seqmix.app.commands.annotate, seqmix.app.project_config; print(json.dumps('torch' in sys.modules))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert json.loads(ended.stdout) is False

@@ -37,7 +37,9 @@ def encoder(tmp_path_factory) -> str:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory, encoder) -> Path:
     out = tmp_path_factory.mktemp("taggers") / "tagger"
-    assert run(["train", "gazette:dev", "--encoder", encoder, "--steps", "3", "--out", str(out)]) == 0
+    assert (
+        run(["train", "gazette:dev", "--encoder", encoder, "--steps", "3", "--out", str(out)]) == 0
+    )
     return out
 
 
@@ -59,17 +61,34 @@ def listed(folder: Path) -> list[str]:
 def test_train_writes_a_tagger_and_scores_it_on_held_out_data(seqmix_command, tmp_path):
     """The one with the starter, as in the README."""
     out = tmp_path / "new" / "tagger"
-    ended = seqmix_command("train", "gazette:dev", "--dev", "gazette:dev", "--steps", 3, "--batch-size", 4, "--out", out)
+    ended = seqmix_command(
+        "train",
+        "gazette:dev",
+        "--dev",
+        "gazette:dev",
+        "--steps",
+        3,
+        "--batch-size",
+        4,
+        "--out",
+        out,
+    )
 
     assert ended.code == 0
-    assert {"config.json", "model.safetensors", "tagger.json", "tokenizer.json"} <= {path.name for path in out.iterdir()}
+    assert {"config.json", "model.safetensors", "tagger.json", "tokenizer.json"} <= {
+        path.name for path in out.iterdir()
+    }
     assert listed(tmp_path / "new")[0] == "tagger"  # nothing hidden beside it
     assert ended.out.startswith("scores on the dev data, gazette:dev\nprocessed ")
     assert "FB1" in ended.out
 
 
-def test_progress_is_plain_lines_when_standard_error_is_no_terminal(seqmix_command, tmp_path, encoder):
-    ended = seqmix_command("train", "gazette:dev", "--encoder", encoder, "--steps", 3, "--out", tmp_path / "tagger")
+def test_progress_is_plain_lines_when_standard_error_is_no_terminal(
+    seqmix_command, tmp_path, encoder
+):
+    ended = seqmix_command(
+        "train", "gazette:dev", "--encoder", encoder, "--steps", 3, "--out", tmp_path / "tagger"
+    )
 
     lines = ended.err.splitlines()
     assert not re.search(r"[\r\x1b]", ended.err)
@@ -85,7 +104,7 @@ def test_trouble_with_the_disk_that_nobody_foresaw_is_one_line(monkeypatch, capf
     def full(*_, **__):
         raise OSError(28, "No space left on device", str(tmp_path / "a.conll"))
 
-    monkeypatch.setattr("seqmix.app.corpora.read_data", full)
+    monkeypatch.setattr("seqmix.app.commands.files.read_data", full)
     assert run(["info", "gazette:dev"]) == 2
 
     assert capfd.readouterr().err == f"error: {tmp_path}/a.conll: No space left on device\n"
@@ -116,7 +135,21 @@ def test_the_same_seed_gives_the_same_tagger_and_another_another(seqmix_command,
 
 def test_train_takes_over_from_a_tagger_of_the_same_name(seqmix_command, tmp_path, encoder):
     for head in ("linear", "crf"):
-        assert seqmix_command("train", "gazette:dev", "--encoder", encoder, "--steps", 1, "--head", head, "--out", tmp_path / "t").code == 0
+        assert (
+            seqmix_command(
+                "train",
+                "gazette:dev",
+                "--encoder",
+                encoder,
+                "--steps",
+                1,
+                "--head",
+                head,
+                "--out",
+                tmp_path / "t",
+            ).code
+            == 0
+        )
 
     assert json.loads((tmp_path / "t" / "tagger.json").read_text())["head"] == "crf"
     assert {path.parts[0] for path in map(Path, listed(tmp_path))} == {"t"}
@@ -126,8 +159,12 @@ def test_train_takes_over_from_a_tagger_of_the_same_name(seqmix_command, tmp_pat
 
 
 def test_predict_tags_raw_text(seqmix_command, model, tmp_path):
-    (tmp_path / "raw.txt").write_text("Lena left Oslo.\n\nAcme, of Rome, hired (three) people in May 2020!\n", encoding="utf-8")
-    ended = seqmix_command("predict", model, tmp_path / "raw.txt", "--out", tmp_path / "tagged.jsonl")
+    (tmp_path / "raw.txt").write_text(
+        "Lena left Oslo.\n\nAcme, of Rome, hired (three) people in May 2020!\n", encoding="utf-8"
+    )
+    ended = seqmix_command(
+        "predict", model, tmp_path / "raw.txt", "--out", tmp_path / "tagged.jsonl"
+    )
 
     first, second = formats.read(tmp_path / "tagged.jsonl")
     assert ended.code == 0
@@ -137,7 +174,9 @@ def test_predict_tags_raw_text(seqmix_command, model, tmp_path):
     assert is_legal(second.tags)
 
 
-def test_predict_reads_and_writes_columns_and_ignores_their_labels(seqmix_command, model, conll, tmp_path):
+def test_predict_reads_and_writes_columns_and_ignores_their_labels(
+    seqmix_command, model, conll, tmp_path
+):
     unlabeled = tmp_path / "bare.conll"
     unlabeled.write_text(re.sub(r"\t.*", "", conll.read_text()))
     for source, out in ((conll, "a.conll"), (unlabeled, "b.conll")):
@@ -148,24 +187,37 @@ def test_predict_reads_and_writes_columns_and_ignores_their_labels(seqmix_comman
 
 
 def test_predict_writes_the_format_asked_for(seqmix_command, model, conll, tmp_path):
-    assert seqmix_command("predict", model, conll, "--out", tmp_path / "tagged", "--to", "conll").code == 0
+    assert (
+        seqmix_command("predict", model, conll, "--out", tmp_path / "tagged", "--to", "conll").code
+        == 0
+    )
 
     assert len(list(formats.read(tmp_path / "tagged", "conll"))) == 3
 
 
 def test_confidence_stands_beside_the_tags(seqmix_command, model, conll, tmp_path):
-    assert seqmix_command("predict", model, conll, "--confidence", "--out", tmp_path / "sure.jsonl").code == 0
+    assert (
+        seqmix_command(
+            "predict", model, conll, "--confidence", "--out", tmp_path / "sure.jsonl"
+        ).code
+        == 0
+    )
     assert seqmix_command("predict", model, conll, "--out", tmp_path / "plain.jsonl").code == 0
 
     records = [json.loads(line) for line in (tmp_path / "sure.jsonl").read_text().splitlines()]
     for record in records:
         assert 0 < record["probability"] <= min(record["token_probabilities"]) <= 1
         assert len(record["token_probabilities"]) == len(record["tokens"])
-    assert [s.tags for s in formats.read(tmp_path / "sure.jsonl")] == [s.tags for s in formats.read(tmp_path / "plain.jsonl")]
+    assert [s.tags for s in formats.read(tmp_path / "sure.jsonl")] == [
+        s.tags for s in formats.read(tmp_path / "plain.jsonl")
+    ]
 
 
 def test_soft_writes_distributions(seqmix_command, model, conll, tmp_path):
-    assert seqmix_command("predict", model, conll, "--soft", "--out", tmp_path / "soft.jsonl").code == 0
+    assert (
+        seqmix_command("predict", model, conll, "--soft", "--out", tmp_path / "soft.jsonl").code
+        == 0
+    )
 
     found = list(formats.read(tmp_path / "soft.jsonl"))
     assert [s.id for s in found] == ["three:1", "three:2", "three:3"]
@@ -178,7 +230,10 @@ def test_soft_writes_distributions(seqmix_command, model, conll, tmp_path):
 
 
 def test_evaluate_scores_a_tagger(seqmix_command, model):
-    plain, data = seqmix_command("evaluate", model, "gazette:dev"), seqmix_command("evaluate", model, "gazette:dev", "--json")
+    plain, data = (
+        seqmix_command("evaluate", model, "gazette:dev"),
+        seqmix_command("evaluate", model, "gazette:dev", "--json"),
+    )
 
     assert plain.code == data.code == 0
     assert plain.out.startswith("processed ")
@@ -186,8 +241,12 @@ def test_evaluate_scores_a_tagger(seqmix_command, model):
     assert json.loads(data.out)["sentences"] == 100
 
 
-def test_evaluate_scores_a_file_as_it_scores_the_tagger_that_wrote_it(seqmix_command, model, tmp_path):
-    assert seqmix_command("predict", model, "gazette:dev", "--out", tmp_path / "found.conll").code == 0
+def test_evaluate_scores_a_file_as_it_scores_the_tagger_that_wrote_it(
+    seqmix_command, model, tmp_path
+):
+    assert (
+        seqmix_command("predict", model, "gazette:dev", "--out", tmp_path / "found.conll").code == 0
+    )
 
     from_file = seqmix_command("evaluate", tmp_path / "found.conll", "gazette:dev")
     assert from_file.code == 0
@@ -236,11 +295,16 @@ def test_convert_writes_another_scheme_and_reads_it_back(seqmix_command, conll, 
 
 
 def test_convert_hardens_only_when_asked(seqmix_command, tmp_path):
-    (tmp_path / "soft.jsonl").write_text('{"id": "x", "tokens": ["Oslo"], "tags": [{"B-LOC": 0.7, "O": 0.3}]}\n')
+    (tmp_path / "soft.jsonl").write_text(
+        '{"id": "x", "tokens": ["Oslo"], "tags": [{"B-LOC": 0.7, "O": 0.3}]}\n'
+    )
 
     refused(seqmix_command("convert", tmp_path / "soft.jsonl", tmp_path / "hard.conll"), "--harden")
     assert not (tmp_path / "hard.conll").exists()
-    assert seqmix_command("convert", tmp_path / "soft.jsonl", tmp_path / "hard.conll", "--harden").code == 0
+    assert (
+        seqmix_command("convert", tmp_path / "soft.jsonl", tmp_path / "hard.conll", "--harden").code
+        == 0
+    )
     assert (tmp_path / "hard.conll").read_text() == "Oslo\tB-LOC\n\n"
 
 
@@ -250,7 +314,12 @@ def test_convert_hardens_only_when_asked(seqmix_command, tmp_path):
 def test_info_describes_a_sample(seqmix_command):
     facts = json.loads(seqmix_command("info", "gazette:dev", "--json").out)
 
-    assert (facts["sentences"], facts["labeled"], facts["with soft labels"], facts["scheme"]) == (100, 100, 0, "BIO")
+    assert (facts["sentences"], facts["labeled"], facts["with soft labels"], facts["scheme"]) == (
+        100,
+        100,
+        0,
+        "BIO",
+    )
     assert facts["spans"] == sum(facts["spans by type"].values())
     assert "sentences: 100\n" in seqmix_command("info", "gazette:dev").out
 
@@ -258,7 +327,12 @@ def test_info_describes_a_sample(seqmix_command):
 def test_info_describes_a_tagger(seqmix_command, model, encoder):
     facts = json.loads(seqmix_command("info", model, "--json").out)
 
-    assert (facts["kind"], facts["head"], facts["encoder"], facts["settings"]["steps"]) == ("seqmix tagger", "linear", encoder, 3)
+    assert (facts["kind"], facts["head"], facts["encoder"], facts["settings"]["steps"]) == (
+        "seqmix tagger",
+        "linear",
+        encoder,
+        3,
+    )
     assert "head: linear\n" in seqmix_command("info", model).out
 
 
@@ -270,10 +344,16 @@ def test_a_project_stands_for_its_newest_model(seqmix_command, model, conll, tmp
 
     for name in (tmp_path / "p", tmp_path / "p" / "models" / "latest"):
         assert seqmix_command("predict", name, conll, "--out", tmp_path / "out.conll").code == 0
-        assert seqmix_command("evaluate", name, "gazette:dev").out == seqmix_command("evaluate", model, "gazette:dev").out
+        assert (
+            seqmix_command("evaluate", name, "gazette:dev").out
+            == seqmix_command("evaluate", model, "gazette:dev").out
+        )
         assert seqmix_command("info", name).out == seqmix_command("info", model).out
     shutil.rmtree(tmp_path / "p" / "models" / "007")
-    assert "has no model yet" in seqmix_command("predict", tmp_path / "p", conll, "--out", tmp_path / "out.conll").err
+    assert (
+        "has no model yet"
+        in seqmix_command("predict", tmp_path / "p", conll, "--out", tmp_path / "out.conll").err
+    )
 
 
 def test_every_file_of_a_tagger_can_be_read_by_whom_the_umask_lets(model):
@@ -320,10 +400,14 @@ def test_an_unknown_sample_names_the_known_ones(seqmix_command):
 
 def test_an_unknown_format_names_the_known_ones(seqmix_command, conll, model, tmp_path):
     before = listed(tmp_path)
-    refused(seqmix_command("convert", conll, tmp_path / "x.jsonl", "--format", "xml"), "'xml'", "conll")
+    refused(
+        seqmix_command("convert", conll, tmp_path / "x.jsonl", "--format", "xml"), "'xml'", "conll"
+    )
     refused(seqmix_command("convert", conll, tmp_path / "x.jsonl", "--to", "xml"), "'xml'", "conll")
     refused(seqmix_command("convert", conll, tmp_path / "x.unknown"), "format", "conll")
-    refused(seqmix_command("predict", model, conll, "--out", tmp_path / "x.unknown"), "format", "conll")
+    refused(
+        seqmix_command("predict", model, conll, "--out", tmp_path / "x.unknown"), "format", "conll"
+    )
     assert listed(tmp_path) == before
 
 
@@ -347,9 +431,16 @@ def test_an_unknown_format_names_the_known_ones(seqmix_command, conll, model, tm
     ],
     ids=str,
 )
-def test_a_bad_value_for_training_is_one_line_before_any_work(seqmix_command, tmp_path, given, words, encoder):
+def test_a_bad_value_for_training_is_one_line_before_any_work(
+    seqmix_command, tmp_path, given, words, encoder
+):
     (tmp_path / "data.conll").write_text("".join(f"w{i}\tO\n\n" for i in range(100)))
-    refused(seqmix_command("train", tmp_path / "data.conll", "--encoder", encoder, "--out", tmp_path / "t", *given), *words)
+    refused(
+        seqmix_command(
+            "train", tmp_path / "data.conll", "--encoder", encoder, "--out", tmp_path / "t", *given
+        ),
+        *words,
+    )
 
     assert listed(tmp_path) == ["data.conll"]
 
@@ -364,19 +455,26 @@ def test_misaligned_nonsense_is_refused_everywhere(seqmix_command, command, mode
         "convert": (conll, tmp_path / "t.jsonl"),
         "info": (conll,),
     }
-    refused(seqmix_command(command, *arguments[command], "--misaligned", "nonsense"), "--misaligned is 'nonsense'")
+    refused(
+        seqmix_command(command, *arguments[command], "--misaligned", "nonsense"),
+        "--misaligned is 'nonsense'",
+    )
     assert listed(tmp_path) == before
 
 
 def test_an_unknown_scheme_names_the_known_ones(seqmix_command, conll, tmp_path):
-    refused(seqmix_command("convert", conll, tmp_path / "t.jsonl", "--scheme", "BOI"), "'BOI'", "BIOES")
+    refused(
+        seqmix_command("convert", conll, tmp_path / "t.jsonl", "--scheme", "BOI"), "'BOI'", "BIOES"
+    )
 
 
 @pytest.fixture
 def broken(tmp_path) -> Path:
     """The hundredth line has a column too many. subtle: `:100:` is the name of an emoji, which a console may put in its place."""
     path = tmp_path / "broken.conll"
-    path.write_text("".join(f"w{i}\tO\n" + "\n" * (i % 10 == 9) for i in range(90)) + "w\tO\textra\n")
+    path.write_text(
+        "".join(f"w{i}\tO\n" + "\n" * (i % 10 == 9) for i in range(90)) + "w\tO\textra\n"
+    )
     assert len(path.read_text().splitlines()) == 100
     return path
 
@@ -412,10 +510,15 @@ def test_a_file_that_is_no_text_is_one_line(seqmix_command, tmp_path):
 def test_nothing_labeled_is_one_line(seqmix_command, tmp_path):
     (tmp_path / "bare.conll").write_text("Lena\nleft\n\n")
 
-    refused(seqmix_command("train", tmp_path / "bare.conll", "--out", tmp_path / "t"), "no sentence here has labels")
+    refused(
+        seqmix_command("train", tmp_path / "bare.conll", "--out", tmp_path / "t"),
+        "no sentence here has labels",
+    )
 
 
-def test_a_place_that_cannot_be_written_is_one_line_before_any_work(seqmix_command, model, conll, tmp_path, encoder):
+def test_a_place_that_cannot_be_written_is_one_line_before_any_work(
+    seqmix_command, model, conll, tmp_path, encoder
+):
     (tmp_path / "file").write_text("in the way")
     before = listed(tmp_path)
     for arguments in (
@@ -431,25 +534,52 @@ def test_a_place_that_cannot_be_written_is_one_line_before_any_work(seqmix_comma
     assert (tmp_path / "file").read_text() == "in the way"
 
 
-def test_what_only_json_lines_hold_is_not_written_into_other_files(seqmix_command, model, conll, tmp_path):
+def test_what_only_json_lines_hold_is_not_written_into_other_files(
+    seqmix_command, model, conll, tmp_path
+):
     before = listed(tmp_path)
-    refused(seqmix_command("predict", model, conll, "--soft", "--out", tmp_path / "t.conll"), "soft")
-    refused(seqmix_command("predict", model, conll, "--confidence", "--out", tmp_path / "t.conll"), "--confidence")
-    refused(seqmix_command("predict", model, conll, "--confidence", "--to", "conll", "--out", tmp_path / "t.jsonl"), "--confidence")
-    refused(seqmix_command("predict", model, conll, "--confidence", "--soft", "--out", tmp_path / "t.jsonl"), "--confidence", "--soft")
+    refused(
+        seqmix_command("predict", model, conll, "--soft", "--out", tmp_path / "t.conll"), "soft"
+    )
+    refused(
+        seqmix_command("predict", model, conll, "--confidence", "--out", tmp_path / "t.conll"),
+        "--confidence",
+    )
+    refused(
+        seqmix_command(
+            "predict", model, conll, "--confidence", "--to", "conll", "--out", tmp_path / "t.jsonl"
+        ),
+        "--confidence",
+    )
+    refused(
+        seqmix_command(
+            "predict", model, conll, "--confidence", "--soft", "--out", tmp_path / "t.jsonl"
+        ),
+        "--confidence",
+        "--soft",
+    )
     assert listed(tmp_path) == before
 
 
 def test_a_folder_that_is_no_tagger_is_one_line(seqmix_command, conll, tmp_path):
-    refused(seqmix_command("predict", tmp_path, conll, "--out", tmp_path / "t.conll"), "is not a tagger")
+    refused(
+        seqmix_command("predict", tmp_path, conll, "--out", tmp_path / "t.conll"), "is not a tagger"
+    )
 
 
 def test_a_damaged_tagger_is_one_line(seqmix_command, model, conll, tmp_path, encoder):
-    assert seqmix_command("train", conll, "--encoder", encoder, "--steps", 1, "--out", tmp_path / "t").code == 0
+    assert (
+        seqmix_command(
+            "train", conll, "--encoder", encoder, "--steps", 1, "--out", tmp_path / "t"
+        ).code
+        == 0
+    )
     weights = tmp_path / "t" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])
 
-    refused(seqmix_command("predict", tmp_path / "t", conll, "--out", tmp_path / "x.conll"), "damaged")
+    refused(
+        seqmix_command("predict", tmp_path / "t", conll, "--out", tmp_path / "x.conll"), "damaged"
+    )
     refused(seqmix_command("evaluate", tmp_path / "t", conll), "damaged")
 
 
@@ -472,7 +602,13 @@ def test_debug_shows_where_it_went_wrong(seqmix_command, broken):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("train", "gazette:dev"), ("train", "gazette:dev", "--out", "t", "--steps", "many"), ("fly",), ("info", "--what")]
+    "arguments",
+    [
+        ("train", "gazette:dev"),
+        ("train", "gazette:dev", "--out", "t", "--steps", "many"),
+        ("fly",),
+        ("info", "--what"),
+    ],
 )
 def test_a_wrong_use_is_explained(seqmix_command, arguments):
     ended = seqmix_command(*arguments)
@@ -482,7 +618,9 @@ def test_a_wrong_use_is_explained(seqmix_command, arguments):
     assert "Traceback" not in ended.err
 
 
-@pytest.mark.parametrize("command", [(), *((known.callback.__name__,) for known in app.registered_commands)], ids=str)
+@pytest.mark.parametrize(
+    "command", [(), *((known.callback.__name__,) for known in app.registered_commands)], ids=str
+)
 def test_every_command_explains_itself(seqmix_command, command):
     ended = seqmix_command(*command, "--help")
 
@@ -492,7 +630,15 @@ def test_every_command_explains_itself(seqmix_command, command):
 
 def test_the_version_is_printed_by_the_module_run_as_a_program():
     ended = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "seqmix", "--version"], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-W", "error", "-m", "seqmix", "--version"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"seqmix {seqmix.__version__}\n", "")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (
+        0,
+        f"seqmix {seqmix.__version__}\n",
+        "",
+    )

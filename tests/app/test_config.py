@@ -30,32 +30,68 @@ def test_every_preset_parses_and_dry_runs(name: str, capsys: pytest.CaptureFixtu
 def test_the_presets_hold_the_papers_settings() -> None:
     conll, ace, web = (load_config(name) for name in ("conll03", "ace05", "webpage"))
 
-    assert (conll.loop.seed_size, conll.loop.rounds, conll.query.size, conll.loop.slice) == (200, 5, 100, 700)
-    assert (ace.loop.seed_size, ace.query.size, ace.augment.density) == (1000, [1000, 2000, 2000, 4000, 4000], 0.2)
-    assert (web.loop.seed_size, web.query.size, web.augment.window, web.augment.density) == (85, [60, 60, 60, 60, 37], 4, 0.5)
+    assert (conll.loop.seed_size, conll.loop.rounds, conll.query.size, conll.loop.slice) == (
+        200,
+        5,
+        100,
+        700,
+    )
+    assert (ace.loop.seed_size, ace.query.size, ace.augment.density) == (
+        1000,
+        [1000, 2000, 2000, 4000, 4000],
+        0.2,
+    )
+    assert (web.loop.seed_size, web.query.size, web.augment.window, web.augment.density) == (
+        85,
+        [60, 60, 60, 60, 37],
+        4,
+        0.5,
+    )
     assert all(
-        (c.augment.alpha, c.augment.rate, c.augment.score_range, c.augment.variant) == (8, 0.2, "0,500", "sub") for c in (conll, ace, web)
+        (c.augment.alpha, c.augment.rate, c.augment.score_range, c.augment.variant)
+        == (8, 0.2, "0,500", "sub")
+        for c in (conll, ace, web)
     )
 
 
 def test_the_papers_presets_go_on_with_the_last_tagger_and_keep_its_score_range() -> None:
     warm = {name: load_config(name).loop.warm for name in NAMES}
 
-    assert warm == {"ace05": True, "conll03": True, "webpage": True, "best": False, "demo": False, "genia": False}
-    assert Config().augment.score_range == "0x,400x" and load_config("conll03").augment.score_range == "0,500"
+    assert warm == {
+        "ace05": True,
+        "conll03": True,
+        "webpage": True,
+        "best": False,
+        "demo": False,
+        "genia": False,
+    }
+    assert (
+        Config().augment.score_range == "0x,400x"
+        and load_config("conll03").augment.score_range == "0,500"
+    )
 
 
 def test_the_base_is_the_variants_unless_it_is_given(tmp_path: Path) -> None:
-    assert [load_config("conll03", None, [f"augment.variant={name}"]).augment.base for name in ("sub", "label", "whole")] == ["e", "e", "2"]
-    assert load_config("conll03", None, ["augment.variant=whole", "augment.base=e"]).augment.base == "e"
+    assert [
+        load_config("conll03", None, [f"augment.variant={name}"]).augment.base
+        for name in ("sub", "label", "whole")
+    ] == ["e", "e", "2"]
+    assert (
+        load_config("conll03", None, ["augment.variant=whole", "augment.base=e"]).augment.base
+        == "e"
+    )
     assert load_config("conll03", None, ["augment.base='2'"]).augment.base == "2"
 
 
 def test_a_hash_outlives_a_new_default() -> None:
-    old, new = (load_config("demo", None, [f"augment.score_range={text}"]) for text in ("0,500", "0x,400x"))
+    old, new = (
+        load_config("demo", None, [f"augment.score_range={text}"]) for text in ("0,500", "0x,400x")
+    )
 
     assert new.digest == load_config("demo").digest != old.digest
-    assert load_config(None, None, ["augment.score_range=0,500"]).digest == "7674a781fc38", "as every config without changes had it"
+    assert load_config(None, None, ["augment.score_range=0,500"]).digest == "7674a781fc38", (
+        "as every config without changes had it"
+    )
 
 
 def test_changes_stand_on_files_stand_on_presets(tmp_path: Path) -> None:
@@ -64,7 +100,13 @@ def test_changes_stand_on_files_stand_on_presets(tmp_path: Path) -> None:
 
     config = load_config("conll03", file, ["augment.rate=0.4", "query.policy=mnlp"], seed=7)
 
-    assert (config.augment.rate, config.augment.alpha, config.query.policy, config.seed, config.augment.window) == (0.4, 4, "mnlp", 7, 5)
+    assert (
+        config.augment.rate,
+        config.augment.alpha,
+        config.query.policy,
+        config.seed,
+        config.augment.window,
+    ) == (0.4, 4, "mnlp", 7, 5)
 
 
 def test_a_config_written_and_read_is_the_same(tmp_path: Path) -> None:
@@ -86,13 +128,18 @@ def test_a_config_written_and_read_is_the_same(tmp_path: Path) -> None:
         (["loop.slice=10"], "smaller than loop.seed_size"),
         (["self_training.mined=5"], "need self_training.teachers"),
         (["self_training.generations=2"], "need self_training.teachers"),
-        (["self_training.teachers=1", "self_training.mined=5", "augment.variant=none"], "augment.variant, which is none"),
+        (
+            ["self_training.teachers=1", "self_training.mined=5", "augment.variant=none"],
+            "augment.variant, which is none",
+        ),
         (["self_training.teachers=1", "augment.fresh=2"], "augment.fresh repeats"),
         (["loop.rounds=-1"], "loop.rounds"),
         (["nonsense=1"], "nonsense: there is no such key"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(changes: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_is_said_in_one_line(
+    changes: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(ConfigError, match=message.replace(".", r"\.")):
         load_config("conll03", None, changes)
     arguments = [word for change in changes for word in ("--set", change)]

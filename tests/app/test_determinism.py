@@ -29,15 +29,32 @@ def simulated(folder: Path, name: str, threads: int) -> Path:
     if not data.exists():
         for split, n in SLICE.items():
             formats.write(seqmix.sample(f"gazette:{split}")[:n], data / f"{split}.conll")
-    command = [sys.executable, "-m", "seqmix", "simulate", "--data", str(data), "--preset", "demo", "--out", str(folder / name)]
+    command = [
+        sys.executable,
+        "-m",
+        "seqmix",
+        "simulate",
+        "--data",
+        str(data),
+        "--preset",
+        "demo",
+        "--out",
+        str(folder / name),
+    ]
     changes = [word for change in (*SETTINGS, 'tagger.device="cpu"') for word in ("--set", change)]
     environment = os.environ | {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-    subprocess.run([*command, *changes, "--seed", "3"], check=True, env=environment, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        [*command, *changes, "--seed", "3"], check=True, env=environment, stderr=subprocess.DEVNULL
+    )
     return folder / name
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name not in CHANGING}
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in folder.rglob("*")
+        if p.is_file() and p.name not in CHANGING
+    }
 
 
 def rounds(folder: Path, file: str = "rounds.jsonl") -> list[dict[str, Any]]:
@@ -53,13 +70,24 @@ def test_two_runs_with_one_seed_and_as_many_threads_are_the_same_bytes(first: Pa
     second = simulated(first.parent, "second", 1)
 
     before, after = contents(first), contents(second)
-    assert {"rounds.jsonl", "generated.jsonl", "model/model.safetensors", "model/tagger.json"} <= set(before)
-    assert [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)] == []
-    assert rounds(first)[-1]["test"]["f1"] > 0.1  # it learned something: else all of this would be said of nothing
+    assert {
+        "rounds.jsonl",
+        "generated.jsonl",
+        "model/model.safetensors",
+        "model/tagger.json",
+    } <= set(before)
+    assert [
+        name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+    ] == []
+    assert (
+        rounds(first)[-1]["test"]["f1"] > 0.1
+    )  # it learned something: else all of this would be said of nothing
 
 
 @pytest.mark.slow  # two threads on cores that others use wait for each other
-def test_another_number_of_threads_makes_the_same_choices_and_the_same_f1_to_the_rounding(first: Path) -> None:
+def test_another_number_of_threads_makes_the_same_choices_and_the_same_f1_to_the_rounding(
+    first: Path,
+) -> None:
     """Sums in another order differ in the last digits of a float: a score may move by a millionth, a choice or a tag must not."""
     other = simulated(first.parent, "two", 2)
 
@@ -68,5 +96,8 @@ def test_another_number_of_threads_makes_the_same_choices_and_the_same_f1_to_the
         assert one["scores"] == pytest.approx(two["scores"], rel=1e-3)
         for split in ("dev", "test"):
             assert 100 * one[split]["f1"] == pytest.approx(100 * two[split]["f1"], abs=0.1)
-    made = [[(line["lineage"]["parents"], line["tokens"]) for line in rounds(folder, "generated.jsonl")] for folder in (first, other)]
+    made = [
+        [(line["lineage"]["parents"], line["tokens"]) for line in rounds(folder, "generated.jsonl")]
+        for folder in (first, other)
+    ]
     assert made[0] == made[1]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import tiny
-from seqmix.app.digests import data_digests, folder_digest
+from seqmix.app.provenance import data_digests, folder_digest
 from seqmix.data import formats
 from seqmix.data.sentence import Sentence
 
 
-def test_the_digest_of_data_is_of_its_tokens_and_tags_not_of_how_they_are_written(tmp_path: Path) -> None:
+def test_the_digest_of_data_is_of_its_tokens_and_tags_not_of_how_they_are_written(
+    tmp_path: Path,
+) -> None:
     train = tiny.toy(8)
     formats.write(train, tmp_path / "train.conll")
     again = list(formats.read(tmp_path / "train.conll"))
@@ -19,10 +21,23 @@ def test_the_digest_of_data_is_of_its_tokens_and_tags_not_of_how_they_are_writte
         return data_digests({"train": sentences})["train"]
 
     assert digest(train) == digest(again)
-    assert len({digest(train), digest(train[:-1]), digest(train[::-1]), digest([s.unlabeled() for s in train])}) == 4
+    assert (
+        len(
+            {
+                digest(train),
+                digest(train[:-1]),
+                digest(train[::-1]),
+                digest([s.unlabeled() for s in train]),
+            }
+        )
+        == 4
+    )
     joined = Sentence("a", ("a b",), ("O",)), Sentence("a", ("a", "b"), ("O", "O"))
     assert len({digest([one]) for one in joined}) == 2
-    soft = [Sentence("a", ("a",), (dict(row),)) for row in ((("O", 0.5), ("X", 0.5)), (("X", 0.5), ("O", 0.5)))]
+    soft = [
+        Sentence("a", ("a",), (dict(row),))
+        for row in ((("O", 0.5), ("X", 0.5)), (("X", 0.5), ("O", 0.5)))
+    ]
     assert digest(soft[:1]) == digest(soft[1:])
 
 
@@ -34,4 +49,14 @@ def test_the_digest_of_a_folder_is_of_its_files_and_their_names(tmp_path: Path) 
         return folder_digest(tmp_path / name)
 
     assert folder("a", x="1", y="2") == folder("b", y="2", x="1", **{".hidden": "3"})
-    assert len({folder("c", x="1", y="2"), folder("d", x="2", y="1"), folder("e", x="1"), folder("f", x="1", z="2")}) == 4
+    assert (
+        len(
+            {
+                folder("c", x="1", y="2"),
+                folder("d", x="2", y="1"),
+                folder("e", x="1"),
+                folder("f", x="1", z="2"),
+            }
+        )
+        == 4
+    )

@@ -51,7 +51,9 @@ def test_completion_can_be_installed(capfd):
 
 
 def test_without_arguments_three_commands_are_proposed():
-    ended = subprocess.run([sys.executable, "-m", "seqmix"], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-m", "seqmix"], capture_output=True, text=True, check=False
+    )
 
     assert (ended.returncode, ended.stderr) == (0, "")
     tried = re.findall(r"^  seqmix (\w+)", ended.stdout, flags=re.M)
@@ -59,11 +61,20 @@ def test_without_arguments_three_commands_are_proposed():
 
 
 def test_help_loads_neither_torch_nor_scipy():
-    heavy = ("fastapi", "matplotlib", "pyarrow", "ray", "scipy", "sqlalchemy", "torch", "transformers")
-    code = (
-        f"import sys; from seqmix.app.cli import run; run(['--help']); sys.exit(' '.join(m for m in {heavy} if m in sys.modules) or None)"
+    heavy = (
+        "fastapi",
+        "matplotlib",
+        "pyarrow",
+        "ray",
+        "scipy",
+        "sqlalchemy",
+        "torch",
+        "transformers",
     )
+    code = f"import sys; from seqmix.app.cli import run; run(['--help']); sys.exit(' '.join(m for m in {heavy} if m in sys.modules) or None)"
 
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
 
     assert (ended.returncode, ended.stderr) == (0, "")

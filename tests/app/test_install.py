@@ -19,13 +19,28 @@ CORE = {
     "transformers",
     "typer", "uvicorn",
 }  # fmt: skip
-EXTRAS = ("accelerate", "datasets", "gguf", "mlflow", "psycopg", "pyarrow", "ray", "spacy", "tensorboard")
+EXTRAS = (
+    "accelerate",
+    "datasets",
+    "gguf",
+    "mlflow",
+    "psycopg",
+    "pyarrow",
+    "ray",
+    "spacy",
+    "tensorboard",
+)
 BARE = f"import sys; sys.modules |= dict.fromkeys({EXTRAS}); from seqmix.app.cli import run; sys.exit(run(sys.argv[1:]))"
 
 
 def bare(*arguments: object) -> subprocess.CompletedProcess[str]:
     """A command where no extra is installed."""
-    return subprocess.run([sys.executable, "-c", BARE, *map(str, arguments)], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", BARE, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def project() -> dict[str, object]:
@@ -41,21 +56,31 @@ def test_every_extra_that_a_message_or_a_page_names_exists() -> None:
     known = project()["optional-dependencies"].keys()
     for path in (*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        named = re.findall(r'(?:MissingExtraError\(|\bextra\("[\w.]+", )"(\w+)"', text) + re.findall(r"'seqmix\[(\w+)\]'", text)
+        named = re.findall(
+            r'(?:MissingExtraError\(|\bextra\("[\w.]+", )"(\w+)"', text
+        ) + re.findall(r"'seqmix\[(\w+)\]'", text)
         assert set(named) <= known, path
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         text = page.read_text(encoding="utf-8")
-        assert {name for names in re.findall(r"seqmix\[([\w,]+)\]", text) for name in names.split(",")} <= known, page
+        assert {
+            name for names in re.findall(r"seqmix\[([\w,]+)\]", text) for name in names.split(",")
+        } <= known, page
         assert set(re.findall(r"\bextra `(\w+)`", text)) <= known, page
 
 
 def test_everything_imported_is_core_or_an_extra() -> None:
-    given = {name.lower().replace("_", "-") for name in (*CORE, *EXTRAS, "mlflow-skinny", "starlette")}
+    given = {
+        name.lower().replace("_", "-") for name in (*CORE, *EXTRAS, "mlflow-skinny", "starlette")
+    }
     owners = packages_distributions()
     for path in (ROOT / "src").rglob("*.py"):
-        for name in re.findall(r"^\s*(?:import|from) (\w+)", path.read_text(encoding="utf-8"), flags=re.M):
+        for name in re.findall(
+            r"^\s*(?:import|from) (\w+)", path.read_text(encoding="utf-8"), flags=re.M
+        ):
             if name in owners and name not in sys.stdlib_module_names and name != "seqmix":
-                assert {one.lower().replace("_", "-") for one in owners[name]} & given, f"{path.name} imports {name}"
+                assert {one.lower().replace("_", "-") for one in owners[name]} & given, (
+                    f"{path.name} imports {name}"
+                )
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +98,16 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_file_is_scored_without_ray_and_without_pyarrow(model: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Lena left Oslo.\nAcme hired Omar.\nLena left Oslo.\n")
 
-    ended = bare("score", tmp_path / "notes.txt", "--model", model, "--top", 50, "--out", tmp_path / "top.jsonl")
+    ended = bare(
+        "score",
+        tmp_path / "notes.txt",
+        "--model",
+        model,
+        "--top",
+        50,
+        "--out",
+        tmp_path / "top.jsonl",
+    )
 
     assert ended.returncode == 0, ended.stderr
     assert len((tmp_path / "top.jsonl").read_text().splitlines()) == 2
@@ -83,7 +117,16 @@ def test_a_file_is_scored_without_ray_and_without_pyarrow(model: Path, tmp_path:
 def test_a_store_in_postgresql_names_its_extra(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Lena left Oslo.\n")
 
-    ended = bare("init", tmp_path / "p", "--text", tmp_path / "notes.txt", "--tags", "PER", "--store", "postgresql://u@localhost/x")
+    ended = bare(
+        "init",
+        tmp_path / "p",
+        "--text",
+        tmp_path / "notes.txt",
+        "--tags",
+        "PER",
+        "--store",
+        "postgresql://u@localhost/x",
+    )
 
     assert (ended.returncode, ended.stderr.splitlines()[-1]) == (
         2, "error: a store in PostgreSQL needs an optional package: pip install 'seqmix[postgres]'",

@@ -21,7 +21,9 @@ def encoder(tmp_path_factory) -> str:
 
 
 def train(command, encoder, data: Path, *more: object):
-    return command("train", data, "--encoder", encoder, "--steps", 1, "--out", data.parent / "t", *more)
+    return command(
+        "train", data, "--encoder", encoder, "--steps", 1, "--out", data.parent / "t", *more
+    )
 
 
 # Data that is not what it was taken for
@@ -35,7 +37,9 @@ def train(command, encoder, data: Path, *more: object):
         ("Lena B-PER\nOslo B-LOC\n", "no token has the tag O"),
     ],
 )
-def test_a_tag_column_that_looks_like_none_is_warned_about(seqmix_command, encoder, tmp_path, rows, warning):
+def test_a_tag_column_that_looks_like_none_is_warned_about(
+    seqmix_command, encoder, tmp_path, rows, warning
+):
     (tmp_path / "four.conll").write_text(rows)
     token = ("--token-column", 2) if rows.startswith("B-PER") else ()
 
@@ -50,7 +54,10 @@ def test_good_data_is_not_warned_about_and_the_tags_are_printed(seqmix_command, 
     (tmp_path / "pos.conll").write_text("Lena PROPN\nleft VERB\n. PUNCT\n\nOslo PROPN\n")
     formats.write(tiny.toy(3), tmp_path / "spans.conll")
 
-    for name, tags in (("pos", "tags: PROPN, VERB, PUNCT"), ("spans", "types of span: LOC, ORG, PER")):
+    for name, tags in (
+        ("pos", "tags: PROPN, VERB, PUNCT"),
+        ("spans", "types of span: LOC, ORG, PER"),
+    ):
         ended = train(seqmix_command, encoder, tmp_path / f"{name}.conll")
         assert ended.code == 0 and "warning" not in ended.err
         assert tags in ended.err.splitlines()
@@ -59,8 +66,12 @@ def test_good_data_is_not_warned_about_and_the_tags_are_printed(seqmix_command, 
 def test_one_sentence_and_one_step_are_written_so(seqmix_command, encoder, tmp_path):
     (tmp_path / "one.conll").write_text("Lena B-PER\nleft O\n")
 
-    assert "on 1 sentence, 1 step on cpu" in train(seqmix_command, encoder, tmp_path / "one.conll").err
-    assert seqmix_command("convert", tmp_path / "one.conll", tmp_path / "one.jsonl").err.startswith("1 sentence written to ")
+    assert (
+        "on 1 sentence, 1 step on cpu" in train(seqmix_command, encoder, tmp_path / "one.conll").err
+    )
+    assert seqmix_command("convert", tmp_path / "one.conll", tmp_path / "one.jsonl").err.startswith(
+        "1 sentence written to "
+    )
 
 
 def test_scores_after_training_say_that_they_are_of_the_dev_data(seqmix_command, encoder, tmp_path):
@@ -76,7 +87,9 @@ def test_a_table_given_for_labeled_data_is_said_to_be_raw_text(seqmix_command, e
     (tmp_path / "mails.csv").write_text("id,text\n1,Lena left Oslo\n2,Omar hired Bo in Rome\n")
 
     line = train(seqmix_command, encoder, tmp_path / "mails.csv").err
-    assert "mails.csv: no sentence here has labels; it was read as raw text, a sentence a line" in line
+    assert (
+        "mails.csv: no sentence here has labels; it was read as raw text, a sentence a line" in line
+    )
     assert "--format" in line and "conll" in line
 
 
@@ -85,7 +98,10 @@ def test_lines_of_as_many_words_are_still_raw_text(seqmix_command, tmp_path, wor
     (tmp_path / "t.txt").write_text("".join(words.format(f"place{n}") + "\n" for n in range(30)))
 
     assert formats.guess(tmp_path / "t.txt").name == "text"
-    assert seqmix_command("init", tmp_path / "p", "--text", tmp_path / "t.txt", "--tags", "PER").code == 0
+    assert (
+        seqmix_command("init", tmp_path / "p", "--text", tmp_path / "t.txt", "--tags", "PER").code
+        == 0
+    )
 
 
 def test_what_a_folder_of_text_holds_beside_text_is_named(seqmix_command, tmp_path):
@@ -97,7 +113,10 @@ def test_what_a_folder_of_text_holds_beside_text_is_named(seqmix_command, tmp_pa
     ended = seqmix_command("init", tmp_path / "p", "--text", tmp_path / "docs", "--tags", "PER")
 
     assert ended.code == 0
-    assert "left out, since only .txt is read: a.pdf, b.docx" in ended.err and "DS_Store" not in ended.err
+    assert (
+        "left out, since only .txt is read: a.pdf, b.docx" in ended.err
+        and "DS_Store" not in ended.err
+    )
 
 
 # Names that are wrong
@@ -105,7 +124,18 @@ def test_what_a_folder_of_text_holds_beside_text_is_named(seqmix_command, tmp_pa
 
 def test_a_data_folder_that_is_not_there_is_said_before_anything_loads(tmp_path):
     code = "import sys; from seqmix.app.cli import run; ended = run(sys.argv[1:]); sys.exit(9 if 'torch' in sys.modules else ended)"
-    arguments = [sys.executable, "-c", code, "simulate", "--preset", "conll03", "--data", "NOSUCH", "--out", str(tmp_path / "a")]
+    arguments = [
+        sys.executable,
+        "-c",
+        code,
+        "simulate",
+        "--preset",
+        "conll03",
+        "--data",
+        "NOSUCH",
+        "--out",
+        str(tmp_path / "a"),
+    ]
 
     ended = subprocess.run(arguments, capture_output=True, text=True, check=False)
 
@@ -115,7 +145,10 @@ def test_a_data_folder_that_is_not_there_is_said_before_anything_loads(tmp_path)
 
 
 def test_a_run_that_is_not_there_is_said(seqmix_command, tmp_path):
-    for name, words in (("nosuchrun", "there is no such run"), ("empty", "is not a run directory: it has no rounds.jsonl")):
+    for name, words in (
+        ("nosuchrun", "there is no such run"),
+        ("empty", "is not a run directory: it has no rounds.jsonl"),
+    ):
         (tmp_path / "empty").mkdir(exist_ok=True)
         ended = seqmix_command("report", tmp_path / name, "--out", tmp_path / "r.html")
         assert (ended.code, ended.err) == (2, f"error: {tmp_path / name}: {words}\n")
@@ -145,7 +178,10 @@ def test_a_setting_that_cannot_be_is_refused_in_plain_words(seqmix_command, chan
     assert ended.err.startswith(f"error: {message}")
 
 
-@pytest.mark.parametrize(("option", "value"), [("--alpha", "1e308"), ("--alpha", "inf"), ("--alpha", "0"), ("--min-count", "-1")])
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--alpha", "1e308"), ("--alpha", "inf"), ("--alpha", "0"), ("--min-count", "-1")],
+)
 def test_an_option_of_augment_out_of_range_is_refused(seqmix_command, option, value):
     ended = seqmix_command("augment", "gazette:dev", "--limit", 20, "--stats", option, value)
 
@@ -159,13 +195,20 @@ def test_a_device_that_is_not_ours_is_one_line(seqmix_command, encoder, tmp_path
 
     ended = train(seqmix_command, encoder, tmp_path / "three.conll", "--device", device)
 
-    assert (ended.code, ended.err) == (2, f"error: there is no device {device!r} here; give cpu or cuda\n")
+    assert (ended.code, ended.err) == (
+        2,
+        f"error: there is no device {device!r} here; give cpu or cuda\n",
+    )
 
 
 def test_only_formats_that_can_be_written_are_offered(seqmix_command, tmp_path):
     for arguments in (("x.csv",), ("x.csv", "--to", "nonsense")):
         line = seqmix_command("convert", "gazette:dev", tmp_path / arguments[0], *arguments[1:]).err
-        assert "conll" in line and "ace05" not in line and "text" not in line.replace(str(tmp_path), "")
+        assert (
+            "conll" in line
+            and "ace05" not in line
+            and "text" not in line.replace(str(tmp_path), "")
+        )
 
 
 # What strangers write
@@ -177,7 +220,9 @@ def test_no_escape_sequence_reaches_the_terminal(seqmix_command, encoder, tmp_pa
     model = tmp_path / "t"
     assert train(seqmix_command, encoder, tmp_path / "evil.conll").code == 0
     described = model / "tagger.json"
-    described.write_text(described.read_text().replace('"encoder": "', '"encoder": "\\u001b[2J\\u009b'))
+    described.write_text(
+        described.read_text().replace('"encoder": "', '"encoder": "\\u001b[2J\\u009b')
+    )
 
     told = ""
     for arguments in (
@@ -190,7 +235,16 @@ def test_no_escape_sequence_reaches_the_terminal(seqmix_command, encoder, tmp_pa
         ("info", tmp_path / f"{EVIL}.conll"),
         ("info", tmp_path / f"{EVIL}.none"),
         ("predict", model, tmp_path / "evil.conll", "--out", tmp_path / f"{EVIL}.jsonl"),
-        ("train", tmp_path / "evil.conll", "--encoder", encoder, "--steps", 1, "--out", tmp_path / EVIL),
+        (
+            "train",
+            tmp_path / "evil.conll",
+            "--encoder",
+            encoder,
+            "--steps",
+            1,
+            "--out",
+            tmp_path / EVIL,
+        ),
     ):
         ended = seqmix_command(*arguments)
         told += ended.out + ended.err

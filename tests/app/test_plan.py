@@ -11,9 +11,9 @@ import torch
 
 import tiny
 from seqmix.app.build import parse_score_range
+from seqmix.app.commands.simulate import training_runs
 from seqmix.app.config import load_config
 from seqmix.app.plan import build_plan
-from seqmix.app.simulating import training_runs
 from seqmix.app.splits import read_splits
 from seqmix.augment.discriminator import DEFAULT_RANGE, ScoreRange
 from seqmix.data.augmented import Augmented, new_tokens
@@ -22,7 +22,14 @@ from seqmix.loop.run import run
 from seqmix.starter import load_encoder
 from seqmix.tagger import Tagger
 
-SMALL = ["loop.seed_size=20", "loop.rounds=1", "query.size=5", "loop.slice=30", "training.epochs=1", "augment.variant=none"]
+SMALL = [
+    "loop.seed_size=20",
+    "loop.rounds=1",
+    "query.size=5",
+    "loop.slice=30",
+    "training.epochs=1",
+    "augment.variant=none",
+]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +43,10 @@ def masked(tmp_path_factory) -> str:
 
 def plan(changes, place=None):
     config = load_config("demo", None, [*SMALL, "tagger.device=cpu", *changes])
-    splits = {name: own[:30] if name != "train" else own for name, own in read_splits("gazette", config).items()}
+    splits = {
+        name: own[:30] if name != "train" else own
+        for name, own in read_splits("gazette", config).items()
+    }
     return build_plan(config, splits, place)
 
 
@@ -58,7 +68,11 @@ def test_another_seed_adapts_an_encoder_of_its_own(tmp_path, masked):
     for seed in (0, 1):
         run(plan([*changes, f"seed={seed}"], tmp_path / "encoders"), tmp_path / str(seed))
 
-    weights = {(folder / "model.safetensors").read_bytes() for folder in (tmp_path / "encoders").iterdir() if folder.suffix != ".lock"}
+    weights = {
+        (folder / "model.safetensors").read_bytes()
+        for folder in (tmp_path / "encoders").iterdir()
+        if folder.suffix != ".lock"
+    }
     assert len(weights) == 2
 
 
@@ -68,7 +82,12 @@ def test_adapting_needs_a_place(masked):
 
 
 def test_a_student_is_trained_on_the_pool_and_the_run_repeats(tmp_path, masked):
-    changes = [f"tagger.encoder={masked}", "self_training.teachers=2", "self_training.sentences=40", "self_training.steps=4"]
+    changes = [
+        f"tagger.encoder={masked}",
+        "self_training.teachers=2",
+        "self_training.sentences=40",
+        "self_training.steps=4",
+    ]
 
     both = [run(plan(changes), tmp_path / name) for name in ("one", "two")]
 
@@ -78,12 +97,24 @@ def test_a_student_is_trained_on_the_pool_and_the_run_repeats(tmp_path, masked):
 
 
 def test_generations_and_mined_partners_reach_the_student_and_repeat(tmp_path, masked):
-    changes = [f"tagger.encoder={masked}", "self_training.teachers=2", "self_training.sentences=40", "self_training.steps=4"]
+    changes = [
+        f"tagger.encoder={masked}",
+        "self_training.teachers=2",
+        "self_training.sentences=40",
+        "self_training.steps=4",
+    ]
     changes += ["augment.variant=mention", "training.lr=0.01"]
-    further = {"one": [], "two": ["self_training.generations=2"], "mined": ["self_training.mined=20"], "again": ["self_training.mined=20"]}
+    further = {
+        "one": [],
+        "two": ["self_training.generations=2"],
+        "mined": ["self_training.mined=20"],
+        "again": ["self_training.mined=20"],
+    }
     for name, more in further.items():
         run(plan([*changes, *more]), tmp_path / name)
-    learned = {name: (tmp_path / name / "model" / "model.safetensors").read_bytes() for name in further}
+    learned = {
+        name: (tmp_path / name / "model" / "model.safetensors").read_bytes() for name in further
+    }
 
     assert learned["mined"] == learned["again"]
     assert len(set(learned.values())) == 3
@@ -96,7 +127,10 @@ def test_a_warm_start_leaves_the_last_tagger_as_it_was_so_that_teachers_differ(m
     before = [p.clone() for p in first._network.parameters()]
     one, two = (fit(made.seed_set, 2, rng(seed), first) for seed in (1, 2))
 
-    weights = [torch.cat([p.flatten() for p in tagger._network.parameters()]) for tagger in (first, one, two)]
+    weights = [
+        torch.cat([p.flatten() for p in tagger._network.parameters()])
+        for tagger in (first, one, two)
+    ]
     assert all(torch.equal(a, b) for a, b in zip(before, first._network.parameters(), strict=True))
     assert not torch.equal(weights[0], weights[1]) and not torch.equal(weights[1], weights[2])
 
@@ -107,7 +141,12 @@ def test_fresh_mixes_and_label_smoothing_reach_the_training(tmp_path, masked):
     plain = run(plan(changes), tmp_path / "plain")
 
     assert [entry["generated"] for entry in rounds] == [3 * entry["generated"] for entry in plain]
-    assert json.loads((tmp_path / "fresh" / "model" / "tagger.json").read_text())["settings"]["smoothing"] == 0.1
+    assert (
+        json.loads((tmp_path / "fresh" / "model" / "tagger.json").read_text())["settings"][
+            "smoothing"
+        ]
+        == 0.1
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,7 +164,10 @@ def test_score_ranges_are_read(text, means):
     assert parse_score_range(text) == means
 
 
-@pytest.mark.parametrize("text", ["~", "~50%", "~-1", "~0", "500", "5%,95", "0,many", "400x", "0,400x", "5%,9x", "0x,x", "~x"])
+@pytest.mark.parametrize(
+    "text",
+    ["~", "~50%", "~-1", "~0", "500", "5%,95", "0,many", "400x", "0,400x", "5%,9x", "0x,x", "~x"],
+)
 def test_other_score_ranges_are_refused(text):
     with pytest.raises(ConfigError, match=r"score.range"):
         parse_score_range(text)
@@ -143,13 +185,20 @@ TEACHERS = ["self_training.teachers=2", "self_training.sentences=10", "self_trai
         ["query.proxy=starter", "training.max_pieces=16"],
         ["query.proxy=starter", "training.max_pieces=16", "query.policy=fluctuation"],
         ["augment.variant=mention", "augment.rate=0.5", "augment.guard=2"],
-        ["augment.variant=best", "augment.rate=0.5", "augment.score_range=off", "augment.table=trained"],
+        [
+            "augment.variant=best",
+            "augment.rate=0.5",
+            "augment.score_range=off",
+            "augment.table=trained",
+        ],
     ],
 )
 def test_the_number_of_trainings_is_told_beforehand(changes, tmp_path, masked, monkeypatch):
     changes, trained = [f"tagger.encoder={masked}", *changes], []
     fit = Tagger.fit
-    monkeypatch.setattr(Tagger, "fit", lambda self, *given, **named: trained.append(1) or fit(self, *given, **named))
+    monkeypatch.setattr(
+        Tagger, "fit", lambda self, *given, **named: trained.append(1) or fit(self, *given, **named)
+    )
     run(plan(changes), tmp_path / "run")
 
     assert training_runs(load_config("demo", None, [*SMALL, *changes])) == len(trained)
@@ -164,24 +213,42 @@ def test_steps_have_a_floor(masked):
 
 @pytest.mark.parametrize("table", ["encoder", "trained", "contextual"])
 def test_every_table_knows_the_words_of_later_rounds(table, tmp_path, masked):
-    changes = [f"tagger.encoder={masked}", "augment.variant=sub", "augment.score_range=off", f"augment.table={table}"]
+    changes = [
+        f"tagger.encoder={masked}",
+        "augment.variant=sub",
+        "augment.score_range=off",
+        f"augment.table={table}",
+    ]
 
     rounds = run(plan(changes), tmp_path / "run")
 
     assert [entry["generated"] > 0 for entry in rounds] == [True, True]
 
 
-@pytest.mark.parametrize("narrow", ["augment.seen=true", "augment.alphabetic=true", "augment.min_count=3"])
+@pytest.mark.parametrize(
+    "narrow", ["augment.seen=true", "augment.alphabetic=true", "augment.min_count=3"]
+)
 def test_a_loop_generates_only_the_words_it_may(narrow, tmp_path, masked):
     changes = [f"tagger.encoder={masked}", "augment.variant=sub", "augment.score_range=off"]
     run(plan(changes), tmp_path / "all")
     run(plan([*changes, narrow]), tmp_path / "few")
 
-    counts = Counter(token for sentence in read_splits("gazette", load_config("demo"))["train"] for token in sentence.tokens)
-    allowed = {"seen": lambda word: counts[word] > 0, "alphabetic": str.isalpha, "min_count": lambda word: counts[word] >= 3}
+    counts = Counter(
+        token
+        for sentence in read_splits("gazette", load_config("demo"))["train"]
+        for token in sentence.tokens
+    )
+    allowed = {
+        "seen": lambda word: counts[word] > 0,
+        "alphabetic": str.isalpha,
+        "min_count": lambda word: counts[word] >= 3,
+    }
     fits = allowed[narrow.split(".")[1].split("=")[0]]
     words = {
-        name: new_tokens(Augmented.from_record(json.loads(line)) for line in (tmp_path / name / "generated.jsonl").read_text().splitlines())
+        name: new_tokens(
+            Augmented.from_record(json.loads(line))
+            for line in (tmp_path / name / "generated.jsonl").read_text().splitlines()
+        )
         for name in ("all", "few")
     }
     assert words["few"] and all(map(fits, words["few"])) and not all(map(fits, words["all"]))
@@ -192,6 +259,9 @@ def test_a_proxy_chooses_and_the_larger_encoder_learns(tmp_path, masked):
     alone = run(plan([f"tagger.encoder={masked}"]), tmp_path / "alone")
     helped = run(plan([f"tagger.encoder={masked}", f"query.proxy={other}"]), tmp_path / "helped")
 
-    asked = [json.loads(next((tmp_path / name).rglob("chosen.json")).read_text())["ids"] for name in ("alone", "helped")]
+    asked = [
+        json.loads(next((tmp_path / name).rglob("chosen.json")).read_text())["ids"]
+        for name in ("alone", "helped")
+    ]
     assert alone[0]["test"] == helped[0]["test"], "what learns from the seed set is the same"
     assert asked[0] != asked[1], "who chose is not"

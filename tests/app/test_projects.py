@@ -12,14 +12,17 @@ from seqmix.data import formats
 from seqmix.data.samples import sample
 from seqmix.data.sentence import Sentence
 from seqmix.serve.project import Project, open_project, read_settings
-from seqmix.serve.queue import Rules, next_sentence
-from seqmix.serve.records import Generation, Mark
+from seqmix.serve.store.queue import Rules, next_sentence
+from seqmix.serve.store.records import Generation, Mark
 
 
 @pytest.fixture
 def notes(tmp_path) -> Path:
     path = tmp_path / "notes.txt"
-    path.write_text("Lena left Oslo.\n\nAcme hired Bo in Rome.\nLena left Oslo.\nשלום 😀 東京\n", encoding="utf-8")
+    path.write_text(
+        "Lena left Oslo.\n\nAcme hired Bo in Rome.\nLena left Oslo.\nשלום 😀 東京\n",
+        encoding="utf-8",
+    )
     return path
 
 
@@ -38,7 +41,9 @@ def label(project: Project, id: str, marks: list[Mark], sure=None, name: str = "
     if project.store.annotator(name) is None:
         project.store.add_annotator(name)
     who = project.store.annotator(name).id
-    project.store.save(id, who, "label", marks, sure, seconds=4.0, version=project.store.version(id, who))
+    project.store.save(
+        id, who, "label", marks, sure, seconds=4.0, version=project.store.version(id, who)
+    )
 
 
 # init
@@ -48,7 +53,9 @@ def test_init_makes_a_project_of_raw_text_and_says_what_to_do_next(seqmix_comman
     ended = seqmix_command("init", tmp_path / "p", "--text", notes, "--tags", "PER, ORG,LOC")
 
     assert ended.code == 0
-    assert ended.out.startswith(f"{tmp_path}/p: 3 sentences to label, 1 of them set apart for an honest F1; 1 duplicate stored once\n")
+    assert ended.out.startswith(
+        f"{tmp_path}/p: 3 sentences to label, 1 of them set apart for an honest F1; 1 duplicate stored once\n"
+    )
     assert f"seqmix annotate {tmp_path}/p" in ended.out
     assert f"seqmix project annotators {tmp_path}/p --add NAME" in ended.out
     assert [(s.id, s.text) for s in stored(tmp_path / "p")] == [
@@ -61,38 +68,81 @@ def test_init_makes_a_project_of_raw_text_and_says_what_to_do_next(seqmix_comman
 
 def test_paragraphs_may_be_the_unit(seqmix_command, tmp_path):
     (tmp_path / "notes.txt").write_text("One line\nanother\n\n\nand more\n")
-    assert seqmix_command("init", tmp_path / "p", "--text", tmp_path / "notes.txt", "--tags", "PER", "--unit", "paragraph").code == 0
+    assert (
+        seqmix_command(
+            "init",
+            tmp_path / "p",
+            "--text",
+            tmp_path / "notes.txt",
+            "--tags",
+            "PER",
+            "--unit",
+            "paragraph",
+        ).code
+        == 0
+    )
 
-    assert [(s.id, s.text) for s in stored(tmp_path / "p")] == [("notes:1", "One line\nanother"), ("notes:5", "and more")]
+    assert [(s.id, s.text) for s in stored(tmp_path / "p")] == [
+        ("notes:1", "One line\nanother"),
+        ("notes:5", "and more"),
+    ]
 
 
 def test_a_folder_of_text_files_is_read_file_by_file(seqmix_command, tmp_path):
     for name in ("a", "b"):
         (tmp_path / "texts").mkdir(exist_ok=True)
         (tmp_path / "texts" / f"{name}.txt").write_text(f"First of {name}\nSecond of {name}\n")
-    assert seqmix_command("init", tmp_path / "p", "--text", tmp_path / "texts", "--tags", "PER").code == 0
+    assert (
+        seqmix_command("init", tmp_path / "p", "--text", tmp_path / "texts", "--tags", "PER").code
+        == 0
+    )
 
     assert [(s.id, s.text) for s in stored(tmp_path / "p")] == [
-        (f"{name}:{i}", f"{word} of {name}") for name in "ab" for i, word in ((1, "First"), (2, "Second"))
+        (f"{name}:{i}", f"{word} of {name}")
+        for name in "ab"
+        for i, word in ((1, "First"), (2, "Second"))
     ]
 
 
 def test_json_lines_with_text_are_read(seqmix_command, tmp_path):
     lines = [{"id": 7, "text": "Lena left.", "author": "x"}, {"text": "a\0b <i>"}]
     (tmp_path / "notes.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
-    assert seqmix_command("init", tmp_path / "p", "--text", tmp_path / "notes.jsonl", "--tags", "PER").code == 0
+    assert (
+        seqmix_command(
+            "init", tmp_path / "p", "--text", tmp_path / "notes.jsonl", "--tags", "PER"
+        ).code
+        == 0
+    )
 
-    assert [(s.id, s.text) for s in stored(tmp_path / "p")] == [("7", "Lena left."), ("notes:2", "a\0b <i>")]
+    assert [(s.id, s.text) for s in stored(tmp_path / "p")] == [
+        ("7", "Lena left."),
+        ("notes:2", "a\0b <i>"),
+    ]
 
 
 @pytest.mark.parametrize(("suffix", "between"), [(".csv", ","), (".tsv", "\t")])
 def test_a_column_of_a_table_is_read(seqmix_command, tmp_path, suffix, between):
-    rows = [["id", "body"], ["1", '"Lena, who ""left"""'], ["2", ""], ["3", f'"two\nlines {"x" * 200_000}"']]
+    rows = [
+        ["id", "body"],
+        ["1", '"Lena, who ""left"""'],
+        ["2", ""],
+        ["3", f'"two\nlines {"x" * 200_000}"'],
+    ]
     path = tmp_path / f"notes{suffix}"
-    path.write_text("\ufeff" + "\n".join(between.join(row) for row in rows) + "\n", encoding="utf-8")
-    assert seqmix_command("init", tmp_path / "p", "--text", path, "--column", "body", "--tags", "PER").code == 0
+    path.write_text(
+        "\ufeff" + "\n".join(between.join(row) for row in rows) + "\n", encoding="utf-8"
+    )
+    assert (
+        seqmix_command(
+            "init", tmp_path / "p", "--text", path, "--column", "body", "--tags", "PER"
+        ).code
+        == 0
+    )
 
-    assert [(s.id, s.text[:20]) for s in stored(tmp_path / "p")] == [("notes:2", 'Lena, who "left"'), ("notes:5", "two\nlines xxxxxxxxxx")]
+    assert [(s.id, s.text[:20]) for s in stored(tmp_path / "p")] == [
+        ("notes:2", 'Lena, who "left"'),
+        ("notes:5", "two\nlines xxxxxxxxxx"),
+    ]
 
 
 def test_a_table_needs_a_column_that_is_there(seqmix_command, tmp_path):
@@ -101,13 +151,24 @@ def test_a_table_needs_a_column_that_is_there(seqmix_command, tmp_path):
         ((), "which column of"),
         (("--column", "text"), "notes.csv:1: there is no column 'text'; there are 'id', 'body'"),
     ):
-        ended = seqmix_command("init", tmp_path / "p", "--text", tmp_path / "notes.csv", "--tags", "PER", *more)
+        ended = seqmix_command(
+            "init", tmp_path / "p", "--text", tmp_path / "notes.csv", "--tags", "PER", *more
+        )
         assert (ended.code, len(ended.err.splitlines())) == (2, 1)
         assert message in ended.err
     (tmp_path / "bad.csv").write_bytes(b"body\n\xff\xfe\n")
     assert (
         "expected UTF-8 text"
-        in seqmix_command("init", tmp_path / "p", "--text", tmp_path / "bad.csv", "--column", "body", "--tags", "A").err
+        in seqmix_command(
+            "init",
+            tmp_path / "p",
+            "--text",
+            tmp_path / "bad.csv",
+            "--column",
+            "body",
+            "--tags",
+            "A",
+        ).err
     )
 
 
@@ -119,22 +180,38 @@ def test_labels_in_the_text_are_kept_or_dropped_as_told(seqmix_command, tmp_path
 
     assert seqmix_command("init", tmp_path / "p", *given, "--labels", "drop").code == 0
     with open_project(tmp_path / "p") as project:
-        assert (project.store.counts().seed, project.store.counts().sentences) == (0, len({s.tokens for s in sample("gazette:dev")}))
+        assert (project.store.counts().seed, project.store.counts().sentences) == (
+            0,
+            len({s.tokens for s in sample("gazette:dev")}),
+        )
     partly = tmp_path / "part.conll"
-    formats.write([s if i < 3 else s.unlabeled() for i, s in enumerate(sample("gazette:dev"))], partly)
-    ended = seqmix_command("init", tmp_path / "q", "--text", partly, "--tags", "PER,ORG,LOC,MISC", "--labels", "keep")
+    formats.write(
+        [s if i < 3 else s.unlabeled() for i, s in enumerate(sample("gazette:dev"))], partly
+    )
+    ended = seqmix_command(
+        "init", tmp_path / "q", "--text", partly, "--tags", "PER,ORG,LOC,MISC", "--labels", "keep"
+    )
     assert "3 sentences have labels already: the seed" in ended.out
     with open_project(tmp_path / "q") as project:
-        assert [s.tags for s in project.store.labeled()] == [s.tags for s in sample("gazette:dev")[:3]]
+        assert [s.tags for s in project.store.labeled()] == [
+            s.tags for s in sample("gazette:dev")[:3]
+        ]
 
 
 def test_seed_labels_come_from_a_file_of_their_own(seqmix_command, notes, tmp_path):
     seed = tmp_path / "other" / "notes.conll"
     formats.write([Sentence("x", ("Bo", "left"), ("B-PER", "O"))], seed)
-    assert seqmix_command("init", tmp_path / "p", "--text", notes, "--tags", "PER,LOC", "--seed-labels", seed).code == 0
+    assert (
+        seqmix_command(
+            "init", tmp_path / "p", "--text", notes, "--tags", "PER,LOC", "--seed-labels", seed
+        ).code
+        == 0
+    )
 
     with open_project(tmp_path / "p") as project:
-        assert [(s.id, s.tags) for s in project.store.labeled()] == [("seed:notes:1", ("B-PER", "O"))]
+        assert [(s.id, s.tags) for s in project.store.labeled()] == [
+            ("seed:notes:1", ("B-PER", "O"))
+        ]
 
 
 def test_guidelines_and_settings_are_kept(seqmix_command, notes, tmp_path):
@@ -153,12 +230,19 @@ def test_guidelines_and_settings_are_kept(seqmix_command, notes, tmp_path):
         "--name",
         "My notes",
     )
-    assert seqmix_command("init", tmp_path / "p", "--text", notes, "--tags", "PER", *given).code == 0
+    assert (
+        seqmix_command("init", tmp_path / "p", "--text", notes, "--tags", "PER", *given).code == 0
+    )
 
     with open_project(tmp_path / "p") as project:
         settings = project.settings
         assert project.guidelines == "# Mark names\n"
-    assert (settings.name, settings.policy, settings.audit_share, settings.overlap_share) == ("My notes", "mnlp", 0.3, 0.2)
+    assert (settings.name, settings.policy, settings.audit_share, settings.overlap_share) == (
+        "My notes",
+        "mnlp",
+        0.3,
+        0.2,
+    )
     assert settings.direction == "rtl"
 
 
@@ -170,18 +254,32 @@ def test_guidelines_and_settings_are_kept(seqmix_command, notes, tmp_path):
         (["--tags", "PER,O"], "means that nothing is there"),
         (["--tags", ",".join(f"T{i}" for i in range(36))], "at most 35 tags, one a key; found 36"),
         (["--tags", ""], "printable characters"),
-        (["--tags", "PER", "--text", "nowhere.txt"], "nowhere.txt: there is no such file or folder"),
+        (
+            ["--tags", "PER", "--text", "nowhere.txt"],
+            "nowhere.txt: there is no such file or folder",
+        ),
         (["--tags", "PER", "--policy", "best"], "there is no policy 'best'; there are random, lc"),
         (["--tags", "PER", "--policy", "lc"], "needs --head crf"),
         (["--tags", "PER", "--audit", "2"], "audit_share is 2.0; it must lie between 0 and 0.9"),
         (["--tags", "PER", "--labels", "some"], "--labels is 'some'; it must be keep or drop"),
-        (["--tags", "PER", "--unit", "page"], "--unit is 'page'; it must be one of line, paragraph"),
+        (
+            ["--tags", "PER", "--unit", "page"],
+            "--unit is 'page'; it must be one of line, paragraph",
+        ),
         (["--tags", "PER", "--guidelines", "nowhere.md"], "nowhere.md: cannot read the guidelines"),
-        (["--tags", "PER", "--store", "mysql://localhost/x"], "store must be postgresql://user@host/database, or left out"),
-        (["--tags", "PER", "--seed-labels", "gazette:dev"], "has a label that is no span of this project's tags PER"),
+        (
+            ["--tags", "PER", "--store", "mysql://localhost/x"],
+            "store must be postgresql://user@host/database, or left out",
+        ),
+        (
+            ["--tags", "PER", "--seed-labels", "gazette:dev"],
+            "has a label that is no span of this project's tags PER",
+        ),
     ],
 )
-def test_what_makes_no_project_is_one_line_and_leaves_nothing(seqmix_command, notes, tmp_path, arguments, message):
+def test_what_makes_no_project_is_one_line_and_leaves_nothing(
+    seqmix_command, notes, tmp_path, arguments, message
+):
     ended = seqmix_command("init", tmp_path / "new" / "p", "--text", notes, *arguments)
 
     assert ended.code == 2
@@ -194,8 +292,16 @@ def test_what_makes_no_project_is_one_line_and_leaves_nothing(seqmix_command, no
 def test_empty_text_and_an_existing_project_are_refused(seqmix_command, folder, notes, tmp_path):
     (tmp_path / "empty.txt").write_text("\n \n")
 
-    assert "there is nothing to label" in seqmix_command("init", tmp_path / "q", "--text", tmp_path / "empty.txt", "--tags", "PER").err
-    assert "is a project already" in seqmix_command("init", folder, "--text", notes, "--tags", "PER").err
+    assert (
+        "there is nothing to label"
+        in seqmix_command(
+            "init", tmp_path / "q", "--text", tmp_path / "empty.txt", "--tags", "PER"
+        ).err
+    )
+    assert (
+        "is a project already"
+        in seqmix_command("init", folder, "--text", notes, "--tags", "PER").err
+    )
 
 
 # export
@@ -221,11 +327,20 @@ def test_all_writes_the_unlabeled_too(seqmix_command, folder, tmp_path):
     assert seqmix_command("export", folder, "--all", "--out", tmp_path / "out.jsonl").code == 0
 
     found = list(formats.read(tmp_path / "out.jsonl"))
-    assert [(s.id, s.labeled) for s in found] == [("notes:1", False), ("notes:3", True), ("notes:5", False)]
+    assert [(s.id, s.labeled) for s in found] == [
+        ("notes:1", False),
+        ("notes:3", True),
+        ("notes:5", False),
+    ]
 
 
 @pytest.mark.parametrize(
-    "format", [name for name, one in formats.FORMATS.items() if one.write is not None and name not in ("docbin", "hf", "conllu")]
+    "format",
+    [
+        name
+        for name, one in formats.FORMATS.items()
+        if one.write is not None and name not in ("docbin", "hf", "conllu")
+    ],
 )
 def test_every_format_takes_an_export(seqmix_command, folder, tmp_path, format):
     with open_project(folder) as project:
@@ -239,7 +354,9 @@ def test_every_format_takes_an_export(seqmix_command, folder, tmp_path, format):
     assert found.tags == ("B-PER", "O", "B-LOC", "O")
 
 
-def test_partial_labels_stay_partial_or_are_dropped_where_the_format_cannot_say_it(seqmix_command, folder, tmp_path):
+def test_partial_labels_stay_partial_or_are_dropped_where_the_format_cannot_say_it(
+    seqmix_command, folder, tmp_path
+):
     with open_project(folder) as project:
         label(project, "notes:1", [Mark(0, 1, "PER")], sure=[(0, 2)])
         label(project, "notes:3", [])
@@ -250,7 +367,16 @@ def test_partial_labels_stay_partial_or_are_dropped_where_the_format_cannot_say_
     assert ended.code == 2
     assert "sentence 'notes:1' is labeled in part" in ended.err
     assert "--partial drop" in ended.err
-    ended = seqmix_command("export", folder, "--format", "doccano", "--out", tmp_path / "out.jsonl", "--partial", "drop")
+    ended = seqmix_command(
+        "export",
+        folder,
+        "--format",
+        "doccano",
+        "--out",
+        tmp_path / "out.jsonl",
+        "--partial",
+        "drop",
+    )
     assert ended.err == f"1 sentence written to {tmp_path}/out.jsonl; 1 labeled in part left out\n"
 
 
@@ -285,16 +411,25 @@ def test_status_says_how_far_how_good_and_how_agreed(seqmix_command, notes, tmp_
         store.add_annotator("bo", admin=True)
         for who, marks in ((1, [Mark(0, 1, "PER")]), (2, [])):
             sentence = next_sentence(store, who, Rules(0.0, 1.0))
-            store.save(sentence.sentence.id, who, "label", marks, seconds=2.0, version=sentence.version)
+            store.save(
+                sentence.sentence.id, who, "label", marks, seconds=2.0, version=sentence.version
+            )
 
     lines = seqmix_command("project", "status", folder).out.splitlines()
-    assert lines[0] == "p: 2 of 3 sentences labeled, 1 left (1 of the labeled random, 1 answered twice)"
+    assert (
+        lines[0]
+        == "p: 2 of 3 sentences labeled, 1 left (1 of the labeled random, 1 answered twice)"
+    )
     assert "  anna: 2 labeled, 0 skipped, 3.0 s each" in lines
     assert "  bo (admin): 1 labeled, 0 skipped, 2.0 s each" in lines
     assert "model: generation 1, trained on 5 sentences" in lines
     assert "F1: cannot be known yet; at least 2 more audit answers with a span in it" in lines
     assert not any(line.startswith("forecast") for line in lines)
-    assert any(line.startswith("agreement: span F1 0.0, kappa") and line.endswith("on 1 sentences; 1 in dispute") for line in lines)
+    assert any(
+        line.startswith("agreement: span F1 0.0, kappa")
+        and line.endswith("on 1 sentences; 1 in dispute")
+        for line in lines
+    )
     found = json.loads(seqmix_command("project", "status", folder, "--json").out)
     assert found["sentences"]["left"] == 1
     assert (found["audit"], found["lacking"]) == (None, {"audit": 2, "forecast": 9, "models": 4})
@@ -303,13 +438,21 @@ def test_status_says_how_far_how_good_and_how_agreed(seqmix_command, notes, tmp_
 def test_status_and_page_say_the_same_of_f1_and_forecast(seqmix_command, tmp_path):
     folder, text = tmp_path / "p", tmp_path / "t.txt"
     text.write_text("".join(f"Ada met number {n} .\n" for n in range(40)), encoding="utf-8")
-    assert seqmix_command("init", folder, "--text", text, "--format", "text", "--tags", "PER", "--audit", 0.5).code == 0
+    assert (
+        seqmix_command(
+            "init", folder, "--text", text, "--format", "text", "--tags", "PER", "--audit", 0.5
+        ).code
+        == 0
+    )
     with open_project(folder) as project:
         asked = project.store.audit_sentences()[:12]
         for sentence in asked:
             label(project, sentence.id, [Mark(0, 1, "PER")])
         for number in range(1, 7):
-            marks = [{"id": one.id, "marks": [[0, 1, "PER"]] if at < 2 * number - 1 else []} for at, one in enumerate(asked)]
+            marks = [
+                {"id": one.id, "marks": [[0, 1, "PER"]] if at < 2 * number - 1 else []}
+                for at, one in enumerate(asked)
+            ]
             project.store.publish(Generation(number, 10 * number, audit=marks))
             if number == 3:
                 early = seqmix_command("project", "status", folder).out
@@ -317,11 +460,16 @@ def test_status_and_page_say_the_same_of_f1_and_forecast(seqmix_command, tmp_pat
 
     assert "forecast: too early to say; at least 2 more models" in early.splitlines()
     assert re.search(r"^F1: 95\.7 \(\d+\.\d to \d+\.\d, 95 %\) on 12 random sentences$", lines[-2])
-    assert re.search(r"^forecast: 30 more answers should bring \+\d+\.\d \([+-]\d+\.\d to \+\d+\.\d, 90 %\)$", lines[-1])
+    assert re.search(
+        r"^forecast: 30 more answers should bring \+\d+\.\d \([+-]\d+\.\d to \+\d+\.\d, 90 %\)$",
+        lines[-1],
+    )
 
 
 def test_annotators_get_a_link_each_which_is_shown_once(seqmix_command, folder):
-    ended = seqmix_command("project", "annotators", folder, "--add", "Zoë", "--add", "bo", "--url", "http://host:1/")
+    ended = seqmix_command(
+        "project", "annotators", folder, "--add", "Zoë", "--add", "bo", "--url", "http://host:1/"
+    )
 
     links = dict(line.split("\t") for line in ended.out.splitlines())
     assert set(links) == {"Zoë", "bo"}
@@ -330,26 +478,47 @@ def test_annotators_get_a_link_each_which_is_shown_once(seqmix_command, folder):
         assert project.store.annotator_by_token(token).name == "bo"
     assert seqmix_command("project", "annotators", folder).out == "Zoë\t0 labeled\nbo\t0 labeled\n"
 
-    renewed = seqmix_command("project", "annotators", folder, "--renew", "bo").out.split("token=")[1].strip()
+    renewed = (
+        seqmix_command("project", "annotators", folder, "--renew", "bo")
+        .out.split("token=")[1]
+        .strip()
+    )
     seqmix_command("project", "annotators", folder, "--revoke", "Zoë")
     with open_project(folder) as project:
         assert project.store.annotator_by_token(token) is None
         assert project.store.annotator_by_token(renewed).name == "bo"
         assert project.store.annotator_by_token(links["Zoë"].split("token=")[1]) is None
-    assert "there is no annotator 'cy'; there is Zoë, bo" in seqmix_command("project", "annotators", folder, "--renew", "cy").err
-    assert "an annotator of this name already" in seqmix_command("project", "annotators", folder, "--add", "bo").err
+    assert (
+        "there is no annotator 'cy'; there is Zoë, bo"
+        in seqmix_command("project", "annotators", folder, "--renew", "cy").err
+    )
+    assert (
+        "an annotator of this name already"
+        in seqmix_command("project", "annotators", folder, "--add", "bo").err
+    )
 
 
 def test_settings_can_be_changed(seqmix_command, folder):
-    assert seqmix_command("project", "set", folder, "--overlap", 0.5, "--policy", "mnlp", "--add-tag", "ORG").code == 0
+    assert (
+        seqmix_command(
+            "project", "set", folder, "--overlap", 0.5, "--policy", "mnlp", "--add-tag", "ORG"
+        ).code
+        == 0
+    )
 
     settings = read_settings(folder)
-    assert (settings.overlap_share, settings.policy, settings.tags) == (0.5, "mnlp", ("PER", "LOC", "ORG"))
+    assert (settings.overlap_share, settings.policy, settings.tags) == (
+        0.5,
+        "mnlp",
+        ("PER", "LOC", "ORG"),
+    )
     assert "overlap_share is 3.0" in seqmix_command("project", "set", folder, "--overlap", 3).err
     assert "needs --head crf" in seqmix_command("project", "set", folder, "--policy", "lc").err
 
 
-def test_a_new_tag_asks_what_earlier_answers_mean_and_reaches_a_running_server(seqmix_command, folder):
+def test_a_new_tag_asks_what_earlier_answers_mean_and_reaches_a_running_server(
+    seqmix_command, folder
+):
     with open_project(folder) as running:
         ids = [sentence.id for sentence in running.store.sentences()]
         label(running, ids[0], [Mark(0, 1, "PER")])
@@ -358,9 +527,19 @@ def test_a_new_tag_asks_what_earlier_answers_mean_and_reaches_a_running_server(s
         assert refused.code == 2
         assert "--earlier none" in refused.err and "--earlier unknown" in refused.err
         assert read_settings(folder).tags == ("PER", "LOC")
-        assert "--earlier is 'maybe'" in seqmix_command("project", "set", folder, "--add-tag", "ORG", "--earlier", "maybe").err
+        assert (
+            "--earlier is 'maybe'"
+            in seqmix_command(
+                "project", "set", folder, "--add-tag", "ORG", "--earlier", "maybe"
+            ).err
+        )
 
-        assert seqmix_command("project", "set", folder, "--add-tag", "ORG", "--earlier", "unknown").code == 0
+        assert (
+            seqmix_command(
+                "project", "set", folder, "--add-tag", "ORG", "--earlier", "unknown"
+            ).code
+            == 0
+        )
         label(running, ids[2], [Mark(0, 1, "ORG")])  # by the server that was there before
         found = {sentence.id: sentence.tags for sentence in running.store.labeled()}
     assert found[ids[0]][0] == "B-PER" and set(found[ids[0]][1:]) == {None}
@@ -372,7 +551,9 @@ def test_with_earlier_none_answers_say_that_the_new_tag_is_not_there(seqmix_comm
     with open_project(folder) as project:
         id = next(iter(project.store.sentences())).id
         label(project, id, [Mark(0, 1, "PER")])
-    assert seqmix_command("project", "set", folder, "--add-tag", "ORG", "--earlier", "none").code == 0
+    assert (
+        seqmix_command("project", "set", folder, "--add-tag", "ORG", "--earlier", "none").code == 0
+    )
     with open_project(folder) as project:
         (labeled,) = project.store.labeled()
         assert None not in labeled.tags

@@ -36,7 +36,9 @@ def test_tensorboard_gets_the_curve(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_mlflow_gets_the_curve_and_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mlflow_gets_the_curve_and_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mlflow = pytest.importorskip("mlflow", reason="needs the extra track")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri((tmp_path / "mlruns").as_uri())
@@ -48,11 +50,16 @@ def test_mlflow_gets_the_curve_and_the_settings(tmp_path: Path, monkeypatch: pyt
     client = mlflow.MlflowClient()
     (experiment,) = [e for e in client.search_experiments() if e.name.startswith("seqmix")]
     (run,) = client.search_runs([experiment.experiment_id])
-    assert [(m.step, m.value) for m in client.get_metric_history(run.info.run_id, "test_f1")] == [(10, 0.3), (20, 0.6)]
+    assert [(m.step, m.value) for m in client.get_metric_history(run.info.run_id, "test_f1")] == [
+        (10, 0.3),
+        (20, 0.6),
+    ]
     assert run.data.params["augment.rate"] == "0.2" and run.info.status == "FINISHED"
 
 
-def test_off_does_nothing_and_an_unknown_tracker_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_off_does_nothing_and_an_unknown_tracker_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tracker("none", tmp_path, Config())(LINES[0])
     assert not list(tmp_path.iterdir())
     with pytest.raises(ConfigError, match="none, mlflow, tensorboard"):

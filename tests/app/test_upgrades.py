@@ -19,17 +19,17 @@ import pytest
 from sqlalchemy import delete
 
 import tiny
-from seqmix.app import migrating
 from seqmix.app.cli import run
-from seqmix.app.migrating import KINDS, STEPS, Kind, migrated
+from seqmix.app.commands import migrate as migrating
+from seqmix.app.commands.migrate import KINDS, STEPS, Kind, migrated
+from seqmix.data.format_versions import foreign
 from seqmix.data.sentence import Sentence
-from seqmix.data.versions import foreign
 from seqmix.errors import DataError, ModelError, RunError, SeqMixError, StoreError
 from seqmix.loop.rounds import read_rounds
 from seqmix.loop.run import locked
-from seqmix.serve import schema
-from seqmix.serve.labelstudio_file import File
+from seqmix.serve.labelstudio.database import File
 from seqmix.serve.project import open_project
+from seqmix.serve.store import schema
 from seqmix.starter.loader import base_encoder
 from seqmix.tagger import Tagger
 
@@ -51,20 +51,28 @@ def old(tmp_path: Path) -> Callable[[str], Path]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 # what version 1 wrote opens
 
 
-def test_a_run_of_version_1_is_shown_and_reported(old, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_of_version_1_is_shown_and_reported(
+    old, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["status", str(old("run"))]) == 0
     said = capsys.readouterr().out
     assert "38.89" in said and "not finished" in said
     assert run(["report", str(tmp_path / "run"), "--out", str(tmp_path / "report.html")]) == 0
 
 
-def test_a_run_that_version_1_left_unfinished_goes_on_with_the_same_command(old, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_version_1_left_unfinished_goes_on_with_the_same_command(
+    old, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its config lacks the keys that came later, and its rounds lack what is written now."""
     folder, data = old("run"), old("data")
     before = read_rounds(folder)
@@ -78,17 +86,35 @@ def test_a_run_that_version_1_left_unfinished_goes_on_with_the_same_command(old,
     assert after[:2] == before and "steps" not in after[0]
     assert (after[2]["labeled"], after[2]["stop"]) == (16, "all 2 rounds are done")
     assert (folder / "config.toml").read_bytes() == (V1 / "run" / "config.toml").read_bytes()
-    assert run(["simulate", "--data", str(data), "--out", str(folder), *changes, "--set", "training.min_steps=9"]) == 2
+    assert (
+        run(
+            [
+                "simulate",
+                "--data",
+                str(data),
+                "--out",
+                str(folder),
+                *changes,
+                "--set",
+                "training.min_steps=9",
+            ]
+        )
+        == 2
+    )
 
 
 def test_a_tagger_of_version_1_says_what_it_said(old) -> None:
     tagger = Tagger.load(old("model"), "cpu")
     said = json.loads((V1 / "model-says.json").read_text())
-    found = tagger.best_paths([Sentence(str(i), tuple(one["tokens"])) for i, one in enumerate(said)])
+    found = tagger.best_paths(
+        [Sentence(str(i), tuple(one["tokens"])) for i, one in enumerate(said)]
+    )
 
     for one, paths in zip(said, found, strict=True):
         assert list(paths[0].tags) == one["tags"]
-        assert paths[0].probability == pytest.approx(one["probability"], rel=1e-3)  # another torch may add in another order
+        assert paths[0].probability == pytest.approx(
+            one["probability"], rel=1e-3
+        )  # another torch may add in another order
 
 
 def test_a_project_of_version_1_opens_with_its_answers_and_is_guarded_from_then_on(old) -> None:
@@ -106,8 +132,14 @@ def test_a_format_we_do_not_know_is_told_with_what_to_do() -> None:
     here = Path("a/b")
 
     assert foreign(here, 3, 3) is None
-    assert foreign(here, 4, 3) == "a/b has format 4, made by a newer seqmix; this one reads formats up to 3: upgrade seqmix"
-    assert foreign(here, 2, 3) == "a/b has format 2, made by an older seqmix; bring it to format 3 with: seqmix migrate a/b"
+    assert (
+        foreign(here, 4, 3)
+        == "a/b has format 4, made by a newer seqmix; this one reads formats up to 3: upgrade seqmix"
+    )
+    assert (
+        foreign(here, 2, 3)
+        == "a/b has format 2, made by an older seqmix; bring it to format 3 with: seqmix migrate a/b"
+    )
     for damaged in (None, 0, -1, "3", True, 3.0):
         assert "does not say which format it has" in str(foreign(here, damaged, 3))
 
@@ -164,7 +196,9 @@ def newer_answers(folder: Path) -> Any:
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
-def test_what_a_newer_seqmix_wrote_is_refused_by_readers_and_by_migrate_and_left_as_it_is(old, name: str, change) -> None:
+def test_what_a_newer_seqmix_wrote_is_refused_by_readers_and_by_migrate_and_left_as_it_is(
+    old, name: str, change
+) -> None:
     folder = old(name)
     opened = change(folder)
     before = contents(folder)
@@ -173,23 +207,33 @@ def test_what_a_newer_seqmix_wrote_is_refused_by_readers_and_by_migrate_and_left
         with pytest.raises(SeqMixError, match=r"999.*upgrade seqmix") as refused:
             attempt()
         assert "\n" not in str(refused.value)
-    assert {path: kept for path, kept in contents(folder).items() if "sqlite-" not in path} == before
+    assert {
+        path: kept for path, kept in contents(folder).items() if "sqlite-" not in path
+    } == before
 
 
 # migrate
 
 
-def test_migrate_brings_a_project_to_this_version_and_keeps_what_it_was(old, capsys: pytest.CaptureFixture[str]) -> None:
+def test_migrate_brings_a_project_to_this_version_and_keeps_what_it_was(
+    old, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = old("project")
     (folder / "store.sqlite").chmod(0o600)
 
     assert run(["migrate", str(folder)]) == 0
     assert f"from format 1 to {schema.SCHEMA}" in capsys.readouterr().out
     assert run(["migrate", str(folder)]) == 0
-    assert f"format {schema.SCHEMA}, which is this seqmix's own; there is nothing to do" in capsys.readouterr().out
+    assert (
+        f"format {schema.SCHEMA}, which is this seqmix's own; there is nothing to do"
+        in capsys.readouterr().out
+    )
 
     backup = folder.with_name("project.v1-backup")
-    assert [path.name for path in sorted(folder.parent.iterdir())] == ["project", "project.v1-backup"]
+    assert [path.name for path in sorted(folder.parent.iterdir())] == [
+        "project",
+        "project.v1-backup",
+    ]
     assert (backup / "store.sqlite").stat().st_mode & 0o777 == 0o600
     assert migrating._in_store(backup, schema.SCHEMA) == 1
     with open_project(folder) as new, open_project(backup) as kept:
@@ -197,7 +241,9 @@ def test_migrate_brings_a_project_to_this_version_and_keeps_what_it_was(old, cap
 
 
 @pytest.mark.parametrize(("name", "kind"), [("run", "run"), ("model", "tagger")])
-def test_migrate_leaves_alone_what_is_of_this_version(old, name: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_migrate_leaves_alone_what_is_of_this_version(
+    old, name: str, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = old(name)
     before = contents(folder)
 
@@ -207,7 +253,9 @@ def test_migrate_leaves_alone_what_is_of_this_version(old, name: str, kind: str,
     assert len(list(folder.parent.iterdir())) == 1
 
 
-def test_migrate_says_what_it_knows_when_there_is_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_migrate_says_what_it_knows_when_there_is_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for place in (tmp_path, tmp_path / "nowhere"):
         assert run(["migrate", str(place)]) == 2
         said = capsys.readouterr().err
@@ -216,7 +264,11 @@ def test_migrate_says_what_it_knows_when_there_is_nothing(tmp_path: Path, capsys
 
 def test_every_step_from_every_version_there_was_is_registered() -> None:
     for kind in KINDS:
-        assert [(kind.name, number) for number in range(1, kind.known()) if (kind.name, number) not in STEPS] == []
+        assert [
+            (kind.name, number)
+            for number in range(1, kind.known())
+            if (kind.name, number) not in STEPS
+        ] == []
 
 
 # a format that will be raised twice
@@ -239,11 +291,17 @@ def test_steps_are_taken_one_after_the_other(old) -> None:
 
     assert "from format 1 to 3" in migrated(folder, (TAGGER,), steps)
     described = json.loads((folder / "tagger.json").read_text())
-    assert (described["format_version"], described["scheme"], described["seen"]) == (3, "bio", ["bio"])
+    assert (described["format_version"], described["scheme"], described["seen"]) == (
+        3,
+        "bio",
+        ["bio"],
+    )
     assert contents(folder.with_name("model.v1-backup")) == contents(V1 / "model")
 
 
-def test_a_step_that_breaks_off_leaves_the_backup_and_is_done_again_from_where_it_stood(old) -> None:
+def test_a_step_that_breaks_off_leaves_the_backup_and_is_done_again_from_where_it_stood(
+    old,
+) -> None:
     folder = old("model")
 
     def broken(folder: Path) -> None:
@@ -253,7 +311,9 @@ def test_a_step_that_breaks_off_leaves_the_backup_and_is_done_again_from_where_i
         migrated(folder, (TAGGER,), {("tagger", 1): raised(2), ("tagger", 2): broken})
     assert contents(folder.with_name("model.v1-backup")) == contents(V1 / "model")
 
-    assert "from format 2 to 3" in migrated(folder, (TAGGER,), {("tagger", 1): broken, ("tagger", 2): raised(3)})
+    assert "from format 2 to 3" in migrated(
+        folder, (TAGGER,), {("tagger", 1): broken, ("tagger", 2): raised(3)}
+    )
     assert folder.with_name("model.v2-backup").is_dir()
 
 
@@ -272,7 +332,11 @@ def test_an_older_backup_is_never_written_over(old) -> None:
         raised(1)(folder)
         migrated(folder, (TAGGER,), {("tagger", 1): raised(2), ("tagger", 2): raised(3)})
 
-    assert sorted(path.name for path in folder.parent.iterdir()) == ["model", "model.v1-backup", "model.v1-backup-2"]
+    assert sorted(path.name for path in folder.parent.iterdir()) == [
+        "model",
+        "model.v1-backup",
+        "model.v1-backup-2",
+    ]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -44,7 +44,10 @@ def test_a_score_is_that_of_the_sentence_alone(lm: str) -> None:
 def test_sharing_a_prefix_changes_nothing_and_saves_work(lm: str) -> None:
     stem = ("Mary", "Smith", "works", "at", "Acme", "and", "visited", "the")
     family = [
-        Sentence(str(i), (*stem, *rest)) for i, rest in enumerate([("Oslo",), ("Rome", "of", "Bo"), ("left", "Oslo"), ("Ada", "Ada")])
+        Sentence(str(i), (*stem, *rest))
+        for i, rest in enumerate(
+            [("Oslo",), ("Rome", "of", "Bo"), ("left", "Oslo"), ("Ada", "Ada")]
+        )
     ]
     plain, sharing = Perplexity(lm), Perplexity(lm)
 
@@ -99,7 +102,9 @@ def test_the_papers_base_two_is_an_option(lm: str) -> None:
         ("<|im_start|>", [], "[SEP]"),
     ],
 )
-def test_a_marker_of_chats_is_no_beginning_of_a_text(lm: str, bos: str | None, others: list[str], begins: str) -> None:
+def test_a_marker_of_chats_is_no_beginning_of_a_text(
+    lm: str, bos: str | None, others: list[str], begins: str
+) -> None:
     _, tokenizer = load_language_model(lm)
     tokenizer = copy.deepcopy(tokenizer)
     tokenizer.add_tokens([*others, *([bos] if bos else [])], special_tokens=True)
@@ -128,7 +133,9 @@ def test_a_sentence_longer_than_the_model_is_cut_to_fit(lm: str) -> None:
 
 def test_a_sentence_is_read_to_the_last_piece_that_fits(lm: str) -> None:
     start = ("a",) * 46  # 48 positions: one for the start of the text, 47 for pieces
-    one, other, longer = Perplexity(lm).scores([Sentence(end, (*start, *end)) for end in ("b", "c", "bd")])
+    one, other, longer = Perplexity(lm).scores(
+        [Sentence(end, (*start, *end)) for end in ("b", "c", "bd")]
+    )
 
     assert one != pytest.approx(other) and one == pytest.approx(longer)
 
@@ -148,10 +155,28 @@ def test_order_and_batch_do_not_matter(lm: str) -> None:
 
 
 def test_the_starter_prefers_sentences_to_word_salad() -> None:
-    text = ["The", "president", "of", "France", "met", "the", "prime", "minister", "of", "Japan", "in", "Paris", "on", "Monday", "."]
+    text = [
+        "The",
+        "president",
+        "of",
+        "France",
+        "met",
+        "the",
+        "prime",
+        "minister",
+        "of",
+        "Japan",
+        "in",
+        "Paris",
+        "on",
+        "Monday",
+        ".",
+    ]
     salad = np.random.default_rng(0).permutation(text)
 
-    natural, shuffled = Perplexity().scores([Sentence("a", tuple(text)), Sentence("b", tuple(salad.tolist()))])
+    natural, shuffled = Perplexity().scores(
+        [Sentence("a", tuple(text)), Sentence("b", tuple(salad.tolist()))]
+    )
 
     assert natural < shuffled / 3
 
@@ -167,7 +192,9 @@ def test_a_sentence_longer_than_the_model_is_cut_without_alarm() -> None:
 def test_quantiles_become_scores_of_the_real_sentences() -> None:
     limits = ScoreRange(0.25, 0.75, quantiles=True).of([1.0, 2.0, 3.0, 4.0, 5.0])
 
-    assert limits.holds(2.0) and limits.holds(4.0) and not limits.holds(1.9) and not limits.holds(4.1)
+    assert (
+        limits.holds(2.0) and limits.holds(4.0) and not limits.holds(1.9) and not limits.holds(4.1)
+    )
 
 
 def test_a_soft_range_keeps_by_luck_and_cuts_nowhere() -> None:
@@ -175,7 +202,11 @@ def test_a_soft_range_keeps_by_luck_and_cuts_nowhere() -> None:
 
     assert limits.most == math.inf and ScoreRange(0, 500).most == 500
     assert limits.holds(500, 0.49) and not limits.holds(500, 0.51)
-    assert limits.holds(4500, 0.09) and not limits.holds(4500, 0.11) and not limits.holds(math.inf, 0.5)
+    assert (
+        limits.holds(4500, 0.09)
+        and not limits.holds(4500, 0.11)
+        and not limits.holds(math.inf, 0.5)
+    )
 
 
 @pytest.mark.parametrize("bad", [(500, 0, False), (-1, 5, False), (5, 5, False), (0.2, 1.2, True)])
@@ -184,7 +215,9 @@ def test_an_empty_range_is_refused(bad: tuple) -> None:
         ScoreRange(*bad)
 
 
-@pytest.mark.parametrize("bad", [{"low": 1.0}, {"high": math.inf}, {"low": 0.0, "high": 0.9, "quantiles": True}])
+@pytest.mark.parametrize(
+    "bad", [{"low": 1.0}, {"high": math.inf}, {"low": 0.0, "high": 0.9, "quantiles": True}]
+)
 def test_a_soft_range_is_one_finite_score(bad: dict) -> None:
     with pytest.raises(ConfigError, match="soft score range"):
         ScoreRange(**bad, soft=True)

@@ -13,7 +13,9 @@ from seqmix.augment.pairing import Stretch
 from seqmix.augment.table import Table, encoder_table
 from seqmix.data.sentence import Sentence
 
-ROWS = st.sampled_from(TAGS) | st.sampled_from([{"O": 0.25, "B-PER": 0.75}, {"B-LOC": 0.5, "I-PER": 0.5}])
+ROWS = st.sampled_from(TAGS) | st.sampled_from(
+    [{"O": 0.25, "B-PER": 0.75}, {"B-LOC": 0.5, "I-PER": 0.5}]
+)
 
 
 @given(one=ROWS, other=ROWS, weight=st.floats(0, 1))
@@ -25,7 +27,9 @@ def test_a_mixed_row_sums_to_one_and_each_tag_has_its_share(one, other, weight: 
 
     assert sum(share(mixed, tag) for tag in TAGS) == pytest.approx(1)
     for tag in TAGS:
-        assert share(mixed, tag) == pytest.approx(weight * share(one, tag) + (1 - weight) * share(other, tag), abs=1e-9)
+        assert share(mixed, tag) == pytest.approx(
+            weight * share(one, tag) + (1 - weight) * share(other, tag), abs=1e-9
+        )
 
 
 def test_rows_that_agree_stay_hard() -> None:
@@ -38,7 +42,9 @@ def test_both_parents_are_rewritten_and_keep_the_rest() -> None:
     pair = (Stretch(0, 1, 3), Stretch(1, 0, 2))
 
     (mixed,) = mix([a, b], [pair], [0.39], toy_table())
-    first, second = (rewritten(s, x, mixed, "new", False) for s, x in zip((a, b), pair, strict=True))
+    first, second = (
+        rewritten(s, x, mixed, "new", False) for s, x in zip((a, b), pair, strict=True)
+    )
 
     assert first.tokens == ("w1", *mixed.tokens, "w4") and second.tokens == (*mixed.tokens, "w7")
     assert dict(first.tags[1]) == pytest.approx({"B-PER": 0.39, "B-LOC": 0.61})
@@ -57,7 +63,9 @@ def test_both_parents_are_rewritten_and_keep_the_rest() -> None:
         ("ohio", "I", "Ohio"),
     ],
 )
-def test_a_word_takes_the_casing_class_of_the_one_it_replaces(word: str, model: str, expected: str) -> None:
+def test_a_word_takes_the_casing_class_of_the_one_it_replaces(
+    word: str, model: str, expected: str
+) -> None:
     assert like(word, model) == expected
 
 
@@ -69,8 +77,12 @@ def test_casing_never_brings_the_parent_back() -> None:
     (mixed,) = mix([a, b], [(Stretch(0, 0, 3), Stretch(1, 0, 3))], [0.5], table, any_case=True)
     new = rewritten(a, Stretch(0, 0, 3), mixed, "new", True)
 
-    assert all(one.lower() != other.lower() for one, other in zip(new.tokens, a.tokens, strict=True))
-    assert [new.tokens[at] for at in (0, 2)] == [new.tokens[at].upper() for at in (0, 2)]  # a letter without case is as upper as it gets
+    assert all(
+        one.lower() != other.lower() for one, other in zip(new.tokens, a.tokens, strict=True)
+    )
+    assert [new.tokens[at] for at in (0, 2)] == [
+        new.tokens[at].upper() for at in (0, 2)
+    ]  # a letter without case is as upper as it gets
 
 
 def test_the_casing_of_the_parent_is_kept_only_when_asked_for() -> None:
@@ -78,7 +90,11 @@ def test_the_casing_of_the_parent_is_kept_only_when_asked_for() -> None:
     mixed = Mixed((Stretch(0, 1, 2), Stretch(1, 0, 1)), 0.5, ("Rome",), ("B-LOC",), (0.1,))
 
     assert rewritten(parent, Stretch(0, 1, 2), mixed, "new", True).tokens == ("In", "ROME", "today")
-    assert rewritten(parent, Stretch(0, 1, 2), mixed, "new", False).tokens == ("In", "Rome", "today")
+    assert rewritten(parent, Stretch(0, 1, 2), mixed, "new", False).tokens == (
+        "In",
+        "Rome",
+        "today",
+    )
 
 
 def test_a_word_of_pieces_starts_with_a_word_and_goes_on_with_pieces() -> None:
@@ -89,7 +105,11 @@ def test_a_word_of_pieces_starts_with_a_word_and_goes_on_with_pieces() -> None:
     table = Table(words, vectors, starts, ~starts, lambda word: pieces[word])
 
     (mixed,) = mix(
-        [Sentence("s", ("ax",), ("B-X",)), Sentence("t", ("by",), ("B-X",))], [(Stretch(0, 0, 1), Stretch(1, 0, 1))], [0.5], table, "pieces"
+        [Sentence("s", ("ax",), ("B-X",)), Sentence("t", ("by",), ("B-X",))],
+        [(Stretch(0, 0, 1), Stretch(1, 0, 1))],
+        [0.5],
+        table,
+        "pieces",
     )
 
     assert mixed.tokens[0][0] in "cd" and mixed.tokens[0][1:] == "z"
@@ -123,11 +143,17 @@ def test_no_piece_of_a_parent_comes_out_as_a_word(any_case: bool) -> None:
 
 def test_all_positions_of_all_pairs_are_looked_up_at_once() -> None:
     rng = np.random.default_rng(0)
-    sentences = [Sentence(f"s{i}", tuple(rng.choice([f"w{k}" for k in range(40)], size=5)), ("B-PER",) * 5) for i in range(30)]
+    sentences = [
+        Sentence(f"s{i}", tuple(rng.choice([f"w{k}" for k in range(40)], size=5)), ("B-PER",) * 5)
+        for i in range(30)
+    ]
     pairs = [(Stretch(i, 0, 5), Stretch(i + 1, 0, 5)) for i in range(29)]
     weights = rng.random(29).tolist()
 
     together = mix(sentences, pairs, weights, toy_table())
-    alone = [mix(sentences, [pair], [weight], toy_table())[0] for pair, weight in zip(pairs, weights, strict=True)]
+    alone = [
+        mix(sentences, [pair], [weight], toy_table())[0]
+        for pair, weight in zip(pairs, weights, strict=True)
+    ]
 
     assert together == alone

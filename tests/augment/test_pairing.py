@@ -16,8 +16,14 @@ from seqmix.data.sentence import Sentence, heaviest
 from seqmix.errors import ConfigError
 
 
-def everything(rule: Pairing, sentences: list[Sentence], seed: int = 0) -> list[tuple[Stretch, Stretch]]:
-    return list(rule.pairs(sentences, lambda parent: True, set(), np.random.default_rng(seed), toy_table().vector))
+def everything(
+    rule: Pairing, sentences: list[Sentence], seed: int = 0
+) -> list[tuple[Stretch, Stretch]]:
+    return list(
+        rule.pairs(
+            sentences, lambda parent: True, set(), np.random.default_rng(seed), toy_table().vector
+        )
+    )
 
 
 @given(n=st.integers(0, 500), seed=st.integers(0, 99))
@@ -32,8 +38,14 @@ def test_a_lazy_shuffle_favors_nobody() -> None:
 
 
 @pytest.mark.parametrize("variant", ["whole", "sub", "label"])
-@given(sentences=sentences_strategy(), density=st.sampled_from([0.0, 0.34, 0.5, 1.0]), window=st.integers(1, 4))
-def test_the_pairs_are_exactly_those_the_rule_allows(variant: str, sentences: list[Sentence], density: float, window: int) -> None:
+@given(
+    sentences=sentences_strategy(),
+    density=st.sampled_from([0.0, 0.34, 0.5, 1.0]),
+    window=st.integers(1, 4),
+)
+def test_the_pairs_are_exactly_those_the_rule_allows(
+    variant: str, sentences: list[Sentence], density: float, window: int
+) -> None:
     def hard(row):
         return row if isinstance(row, str) else heaviest(row)
 
@@ -47,7 +59,9 @@ def test_the_pairs_are_exactly_those_the_rule_allows(variant: str, sentences: li
     ]
     for one in stretches:
         for other in stretches:
-            tags = [[hard(r) for r in sentences[x.parent].tags[x.start : x.end]] for x in (one, other)]
+            tags = [
+                [hard(r) for r in sentences[x.parent].tags[x.start : x.end]] for x in (one, other)
+            ]
             dense = all(sum(t != "O" for t in own) / window >= density - 1e-9 for own in tags)
             same = tags[0] == tags[1] if variant == "label" else len(tags[0]) == len(tags[1])
             if dense and same and sentences[one.parent].tokens != sentences[other.parent].tokens:
@@ -57,24 +71,38 @@ def test_the_pairs_are_exactly_those_the_rule_allows(variant: str, sentences: li
 
 
 def test_the_last_window_is_a_candidate() -> None:
-    sentences = [Sentence("a", ("w1", "w2", "w3"), ("O", "O", "B-PER")), Sentence("b", ("w4", "w5", "w6"), ("O", "O", "B-LOC"))]
+    sentences = [
+        Sentence("a", ("w1", "w2", "w3"), ("O", "O", "B-PER")),
+        Sentence("b", ("w4", "w5", "w6"), ("O", "O", "B-LOC")),
+    ]
 
     assert {x.start for pair in everything(Pairing("sub", 1, 1.0), sentences) for x in pair} == {2}
 
 
 def test_a_whole_sentence_needs_as_many_valid_tags_as_a_window() -> None:
-    long = [Sentence(id, tuple(f"{id}{i}" for i in range(12)), ("B-PER",) * 3 + ("O",) * 9) for id in "ab"]
+    long = [
+        Sentence(id, tuple(f"{id}{i}" for i in range(12)), ("B-PER",) * 3 + ("O",) * 9)
+        for id in "ab"
+    ]
     short = [Sentence(id, (f"{id}0", f"{id}1"), ("B-PER",) * 2) for id in "cd"]
 
-    assert len(everything(Pairing("whole", 5, 0.6), long)) == 1, "three valid tags of a window of five, however long the sentence"
+    assert len(everything(Pairing("whole", 5, 0.6), long)) == 1, (
+        "three valid tags of a window of five, however long the sentence"
+    )
     assert everything(Pairing("whole", 5, 0.6), short) == []
 
 
 def test_windows_may_follow_entity_spans() -> None:
     tags = ("B-PER", "I-PER", "O", "B-LOC")
-    sentences = [Sentence("a", ("w1", "w2", "w3", "w4"), tags), Sentence("b", ("w5", "w6", "w7", "w8"), tags)]
+    sentences = [
+        Sentence("a", ("w1", "w2", "w3", "w4"), tags),
+        Sentence("b", ("w5", "w6", "w7", "w8"), tags),
+    ]
 
-    found = {frozenset((x.start, x.end) for x in pair) for pair in everything(Pairing("sub", windows="spans"), sentences)}
+    found = {
+        frozenset((x.start, x.end) for x in pair)
+        for pair in everything(Pairing("sub", windows="spans"), sentences)
+    }
 
     assert found == {frozenset({(0, 2)}), frozenset({(3, 4)})}
 
@@ -96,7 +124,10 @@ def test_similar_partners_are_near_neighbors() -> None:
 
 
 def test_a_missing_label_keeps_a_window_out() -> None:
-    sentences = [Sentence("a", ("w1", "w2"), ("B-PER", None)), Sentence("b", ("w3", "w4"), ("B-PER", "B-PER"))]
+    sentences = [
+        Sentence("a", ("w1", "w2"), ("B-PER", None)),
+        Sentence("b", ("w3", "w4"), ("B-PER", "B-PER")),
+    ]
 
     assert everything(Pairing("sub", 2, 0.5), sentences) == []
 
@@ -111,7 +142,11 @@ def test_parents_that_are_used_up_are_passed_over_without_a_long_search() -> Non
         asked += 1
         return parent in open_parents
 
-    found = list(Pairing("sub", 2, 0.5).pairs(sentences, free, set(), np.random.default_rng(0), toy_table().vector))
+    found = list(
+        Pairing("sub", 2, 0.5).pairs(
+            sentences, free, set(), np.random.default_rng(0), toy_table().vector
+        )
+    )
 
     assert found and {x.parent for pair in found for x in pair} <= open_parents
     assert asked < 50_000  # of about a million pairs
@@ -123,7 +158,14 @@ def test_twenty_thousand_sentences_start_at_once_and_list_nothing() -> None:
     sentences = toy_sentences(20_000)
     rule = Pairing("sub", 2, 0.5)
     tracemalloc.start()
-    first = list(islice(rule.pairs(sentences, lambda parent: True, set(), np.random.default_rng(0), toy_table().vector), 100))
+    first = list(
+        islice(
+            rule.pairs(
+                sentences, lambda parent: True, set(), np.random.default_rng(0), toy_table().vector
+            ),
+            100,
+        )
+    )
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
@@ -133,7 +175,11 @@ def test_twenty_thousand_sentences_start_at_once_and_list_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"density": 1.1}, "between 0 and 1"), ({"window": 0}, "at least 1"), ({"variant": "half"}, "whole, sub, label")],
+    [
+        ({"density": 1.1}, "between 0 and 1"),
+        ({"window": 0}, "at least 1"),
+        ({"variant": "half"}, "whole, sub, label"),
+    ],
 )
 def test_bad_settings_are_refused(settings: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):

@@ -20,7 +20,18 @@ from seqmix.starter import load_language_model
 
 def literal(sentences, pairs, weights, table, score, limits, n, whole):
     return generate(
-        sentences, pairs, weights, table.vectors, table.words, table.starts, table.split, score, limits.low, limits.high, n, whole
+        sentences,
+        pairs,
+        weights,
+        table.vectors,
+        table.words,
+        table.starts,
+        table.split,
+        score,
+        limits.low,
+        limits.high,
+        n,
+        whole,
     )
 
 
@@ -40,16 +51,35 @@ def visited(rule, sentences, most, rng, table):
 
 def proper(sentences):
     """Half of them with tags that are spans of BIO."""
-    return [s.with_tags(repair([str(tag) for tag in s.tags])) if i % 2 else s for i, s in enumerate(sentences)]
+    return [
+        s.with_tags(repair([str(tag) for tag in s.tags])) if i % 2 else s
+        for i, s in enumerate(sentences)
+    ]
 
 
 @pytest.mark.parametrize("variant", ["whole", "sub", "label"])
 @settings(max_examples=15)
-@given(seed=st.integers(0, 10_000), high=st.sampled_from([3e4, 3e5, math.inf]), n=st.integers(1, 12))
-def test_the_fast_path_gives_the_same_tokens_labels_and_scores(lm: str, variant: str, seed: int, high: float, n: int) -> None:
+@given(
+    seed=st.integers(0, 10_000), high=st.sampled_from([3e4, 3e5, math.inf]), n=st.integers(1, 12)
+)
+def test_the_fast_path_gives_the_same_tokens_labels_and_scores(
+    lm: str, variant: str, seed: int, high: float, n: int
+) -> None:
     words = (*WORDS, *(f"é{i}" for i in range(8)))
-    sentences, table, limits = proper(toy_sentences(10, seed, longest=5)), toy_table(seed, words=words), ScoreRange(0, high)
-    mixer = SeqMix(variant, 2, 0.5, score_range=limits, table=table, discriminator=Perplexity(lm), max_uses=10_000)
+    sentences, table, limits = (
+        proper(toy_sentences(10, seed, longest=5)),
+        toy_table(seed, words=words),
+        ScoreRange(0, high),
+    )
+    mixer = SeqMix(
+        variant,
+        2,
+        0.5,
+        score_range=limits,
+        table=table,
+        discriminator=Perplexity(lm),
+        max_uses=10_000,
+    )
 
     made = mixer.augment(sentences, n, np.random.default_rng(seed))
 
@@ -69,8 +99,14 @@ def test_the_fast_path_gives_the_same_tokens_labels_and_scores(lm: str, variant:
         10**9,
         variant == "whole",
     )
-    unique = {tokens: (rows, score) for tokens, rows, score in reversed(expected) if tokens not in {s.tokens for s in sentences}}
-    order = [tokens for tokens in dict.fromkeys(tokens for tokens, _, _ in expected) if tokens in unique][:n]
+    unique = {
+        tokens: (rows, score)
+        for tokens, rows, score in reversed(expected)
+        if tokens not in {s.tokens for s in sentences}
+    }
+    order = [
+        tokens for tokens in dict.fromkeys(tokens for tokens, _, _ in expected) if tokens in unique
+    ][:n]
     assert [one.sentence.tokens for one in made] == order
     for one in made:
         rows, score = unique[one.sentence.tokens]

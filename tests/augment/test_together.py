@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from seqmix.augment.combined import Together
 from seqmix.augment.replacement import Replacement
-from seqmix.augment.together import Together
 from seqmix.data.augmented import Augmentation, Augmented, Lineage
 from seqmix.data.samples import sample
 from seqmix.data.sentence import Sentence
@@ -17,7 +17,9 @@ class Empty:
 
 
 def test_each_part_makes_its_share():
-    made = Together((Replacement("mention"), Replacement("token"))).augment(sample("gazette:dev"), 11, np.random.default_rng(0))
+    made = Together((Replacement("mention"), Replacement("token"))).augment(
+        sample("gazette:dev"), 11, np.random.default_rng(0)
+    )
 
     methods = [one.lineage.method for one in made]
     assert (methods.count("mention"), methods.count("token")) == (6, 5)
@@ -29,7 +31,10 @@ class Plenty:
         self.extra = extra
 
     def augment(self, sentences, n, rng):
-        made = [Augmented(Sentence(f"{i}", (f"w{i}",), ("O",)), Lineage("plenty", (), ())) for i in range(n + self.extra)]
+        made = [
+            Augmented(Sentence(f"{i}", (f"w{i}",), ("O",)), Lineage("plenty", (), ()))
+            for i in range(n + self.extra)
+        ]
         return Augmentation(tuple(made), n)
 
 
@@ -41,7 +46,9 @@ def test_as_many_as_asked_or_more_need_no_reason():
 
 
 def test_the_first_makes_up_for_those_that_cannot():
-    made = Together((Replacement("mention"), Empty())).augment(sample("gazette:dev"), 10, np.random.default_rng(0))
+    made = Together((Replacement("mention"), Empty())).augment(
+        sample("gazette:dev"), 10, np.random.default_rng(0)
+    )
 
     assert len(made) == 10 and made.reason is None
 
@@ -54,7 +61,10 @@ def test_fewer_than_asked_come_with_every_reason():
 
 def test_the_same_generator_gives_the_same_sentences():
     both = [
-        Together((Replacement("mention"), Replacement("shuffle"))).augment(sample("gazette:dev"), 8, np.random.default_rng(5)) for _ in "ab"
+        Together((Replacement("mention"), Replacement("shuffle"))).augment(
+            sample("gazette:dev"), 8, np.random.default_rng(5)
+        )
+        for _ in "ab"
     ]
 
     assert both[0].sentences == both[1].sentences

@@ -34,7 +34,9 @@ class Sample:
     """A name to write to, a file that breaks, and for formats that are only read a file that does not."""
 
     name: str
-    broken: Mapping[str, str | bytes]  # file name inside the folder, or "" for the file itself, to content
+    broken: Mapping[
+        str, str | bytes
+    ]  # file name inside the folder, or "" for the file itself, to content
     line: int | None = None  # where it breaks
     good: Mapping[str, str | bytes] | None = None
 
@@ -43,21 +45,36 @@ SAMPLES = {
     "conll": Sample("a.conll", {"": "Lena B-PER\nleft\n"}, 2),
     "conllu": Sample("a.conllu", {"": "# sent_id = 1\n1\tLena\t_\n"}, 2),
     "jsonl-tokens": Sample("a.jsonl", {"": '{"tokens": ["a"]}\n{"tokens": [1]}\n'}, 2),
-    "jsonl-spans": Sample("a.jsonl", {"": '{"text": "a"}\n\n{"text": "a", "spans": [{"start": 0, "end": 9, "label": "X"}]}\n'}, 3),
+    "jsonl-spans": Sample(
+        "a.jsonl",
+        {"": '{"text": "a"}\n\n{"text": "a", "spans": [{"start": 0, "end": 9, "label": "X"}]}\n'},
+        3,
+    ),
     "doccano": Sample("a.jsonl", {"": '{"text": "a", "label": [[0, 1]]}\n'}, 1),
-    "prodigy": Sample("a.jsonl", {"": '{"text": "a", "answer": "accept", "spans": [{"start": 0}]}\n'}, 1),
+    "prodigy": Sample(
+        "a.jsonl", {"": '{"text": "a", "answer": "accept", "spans": [{"start": 0}]}\n'}, 1
+    ),
     "labelstudio": Sample("a.json", {"": '[\n{"data": {"text": "a"}},\n{"data": 1}\n]'}, 3),
-    "argilla": Sample("a.jsonl", {"": '{"fields": {"text": "a"}, "responses": {"q": [{"value": [{"start": 0}]}]}}\n'}, 1),
+    "argilla": Sample(
+        "a.jsonl",
+        {"": '{"fields": {"text": "a"}, "responses": {"q": [{"value": [{"start": 0}]}]}}\n'},
+        1,
+    ),
     "docbin": Sample("a.spacy", {"": b"no block"}),
     "hf": Sample("folder", {"state.json": "{}", "dataset_info.json": "{}"}),
     "brat": Sample("folder", {"a.txt": "Lena left\n", "a.ann": "R1\tx\nT1\tPER 0\n"}, 2),
     "ace05": Sample(
         "folder",
-        {"d.sgm": "<DOC><TEXT>Rebels attacked.</TEXT></DOC>", "d.apf.xml": APF.replace("</event>", "")},
+        {
+            "d.sgm": "<DOC><TEXT>Rebels attacked.</TEXT></DOC>",
+            "d.apf.xml": APF.replace("</event>", ""),
+        },
         5,
         {"d.sgm": "<DOC>\n<TEXT>Rebels attacked.\n</TEXT></DOC>", "d.apf.xml": APF},
     ),
-    "text": Sample("a.txt", {"": b"good\n\xff\xfe\n"}, 2, {"": "Lena left Oslo.\n\nIt was late.\n"}),
+    "text": Sample(
+        "a.txt", {"": b"good\n\xff\xfe\n"}, 2, {"": "Lena left Oslo.\n\nIt was late.\n"}
+    ),
 }
 
 
@@ -87,24 +104,33 @@ PARTIAL = raw("p:1", "Lena left Oslo", "B-PER", None, "B-LOC")
 PLAIN = raw("n:1", "Lena left Oslo", "NOUN", "VERB", "NOUN")
 
 every = pytest.mark.parametrize("name", FORMATS)
-written = pytest.mark.parametrize("name", [name for name, format in FORMATS.items() if format.write is not None])
+written = pytest.mark.parametrize(
+    "name", [name for name, format in FORMATS.items() if format.write is not None]
+)
 
 
 @pytest.fixture(autouse=True)
 def _needs_its_extra(request: pytest.FixtureRequest) -> None:
     params = getattr(getattr(request.node, "callspec", None), "params", {})
     if params.get("name") in EXTRAS:
-        pytest.importorskip(EXTRAS[params["name"]], reason=f"the format {params['name']} needs an optional package")
+        pytest.importorskip(
+            EXTRAS[params["name"]], reason=f"the format {params['name']} needs an optional package"
+        )
 
 
-def there_and_back(sentences: Iterable[Sentence], name: str, folder: Path, **options: object) -> list[Sentence]:
+def there_and_back(
+    sentences: Iterable[Sentence], name: str, folder: Path, **options: object
+) -> list[Sentence]:
     path = folder / SAMPLES[name].name
     formats.write(iter(sentences), path, name, Options(**options))
     return list(formats.read(path, name, Options(**options)))
 
 
 def test_no_format_escapes_this_suite() -> None:
-    modules = [importlib.import_module(f"{formats.__name__}.{info.name}") for info in pkgutil.iter_modules(formats.__path__)]
+    modules = [
+        importlib.import_module(f"{formats.__name__}.{info.name}")
+        for info in pkgutil.iter_modules(formats.__path__)
+    ]
     found = {module.FORMAT.name: module.FORMAT for module in modules if hasattr(module, "FORMAT")}
 
     assert found == dict(FORMATS)
@@ -133,7 +159,9 @@ def test_hard_sentences_come_back_as_they_went(name: str, tmp_path: Path) -> Non
 def test_a_cut_other_than_our_own_survives_where_tokens_are_held(name: str, tmp_path: Path) -> None:
     odd = Sentence("o:1", ("U.S.", "don", "'", "t", "New York"), ("B-LOC", "O", "O", "O", "B-LOC"))
     glued = Sentence("o:2", ("ab", "cd"), ("B-X", "O"), "abcd", ((0, 2), (2, 4)))
-    back = there_and_back((odd, glued)[: 2 if "tokens" in FORMATS[name].holds else 1], name, tmp_path)
+    back = there_and_back(
+        (odd, glued)[: 2 if "tokens" in FORMATS[name].holds else 1], name, tmp_path
+    )
 
     if "tokens" in FORMATS[name].holds:
         assert [s.tokens for s in back] == [odd.tokens, glued.tokens]
@@ -144,7 +172,9 @@ def test_a_cut_other_than_our_own_survives_where_tokens_are_held(name: str, tmp_
 
 
 @written
-def test_a_text_that_does_not_give_the_tokens_back_yields_to_the_tokens(name: str, tmp_path: Path) -> None:
+def test_a_text_that_does_not_give_the_tokens_back_yields_to_the_tokens(
+    name: str, tmp_path: Path
+) -> None:
     rewritten = Sentence("r:1", ("Oslo", "fell"), ("B-LOC", "O"), "Rome fell", ((0, 4), (5, 9)))
 
     assert [s.tokens for s in there_and_back([rewritten], name, tmp_path)] == [rewritten.tokens]
@@ -183,7 +213,9 @@ def test_missing_rows_survive_or_are_refused_by_name(name: str, tmp_path: Path) 
 
 
 @written
-def test_a_span_without_a_type_is_refused_where_a_format_holds_spans_only(name: str, tmp_path: Path) -> None:
+def test_a_span_without_a_type_is_refused_where_a_format_holds_spans_only(
+    name: str, tmp_path: Path
+) -> None:
     nameless = Sentence("n:1", ("a",), ("B-",))
     if "tags" not in FORMATS[name].holds:
         with pytest.raises(TagError, match="no B- or I- of a span"):
@@ -201,7 +233,9 @@ def test_tags_that_are_no_spans_survive_or_are_refused_by_name(name: str, tmp_pa
 
 @written
 def test_other_schemes_come_back_as_bio(name: str, tmp_path: Path) -> None:
-    assert [s.tags for s in there_and_back(HARD[:4], name, tmp_path, scheme="BIOES")] == [s.tags for s in HARD[:4]]
+    assert [s.tags for s in there_and_back(HARD[:4], name, tmp_path, scheme="BIOES")] == [
+        s.tags for s in HARD[:4]
+    ]
 
 
 @written
@@ -219,7 +253,9 @@ def test_a_sentence_without_tokens_is_passed_over_and_counted(name: str, tmp_pat
 
 
 @every
-def test_an_empty_file_or_folder_holds_nothing_or_is_no_such_file(name: str, tmp_path: Path) -> None:
+def test_an_empty_file_or_folder_holds_nothing_or_is_no_such_file(
+    name: str, tmp_path: Path
+) -> None:
     path = tmp_path / SAMPLES[name].name
     if "" in SAMPLES[name].broken:
         path.write_bytes(b"")
@@ -254,7 +290,11 @@ def test_damaged_bytes_are_never_more_than_a_data_error(name: str, tmp_path: Pat
         formats.write(HARD, path, name)
     else:
         put(path, sample.good)
-    files = {file: file.read_bytes() for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file()}
+    files = {
+        file: file.read_bytes()
+        for file in ([path] if path.is_file() else path.rglob("*"))
+        if file.is_file()
+    }
     for _ in range(20 if name == "hf" else 150):
         for file, data in files.items():
             file.write_bytes(_damaged(data, rng))
@@ -270,7 +310,9 @@ def _damaged(data: bytes, rng: random.Random) -> bytes:
         [
             data[:at],
             data[:at] + bytes([rng.randrange(256)]) + data[at + 1 :],
-            data[:at] + rng.choice([b"\n", b"\t", b'"', b"{", b"[", b"-1", b"null", b"\\ud800", b"9" * 5000]) + data[at:],
+            data[:at]
+            + rng.choice([b"\n", b"\t", b'"', b"{", b"[", b"-1", b"null", b"\\ud800", b"9" * 5000])
+            + data[at:],
             data[:at] + data[at + rng.randrange(1, 30) :],
         ]
     )
@@ -284,7 +326,9 @@ def test_a_path_that_is_not_there_is_a_data_error(name: str, tmp_path: Path) -> 
 
 @written
 @pytest.mark.parametrize("inside", ["", "new/folders"])
-def test_nothing_stays_behind_when_the_source_breaks_half_way(name: str, inside: str, tmp_path: Path) -> None:
+def test_nothing_stays_behind_when_the_source_breaks_half_way(
+    name: str, inside: str, tmp_path: Path
+) -> None:
     def breaking() -> Iterator[Sentence]:
         yield HARD[0]
         raise RuntimeError("the source broke")
@@ -301,7 +345,15 @@ def test_what_stood_there_stays_when_the_source_breaks(name: str, tmp_path: Path
     formats.write(HARD[:2], path, name)
 
     with pytest.raises(DataError):
-        formats.write(iter([HARD[0], SOFT, HARD[1]] if "soft" not in FORMATS[name].holds else [Sentence("x", ("\ud800",))]), path, name)
+        formats.write(
+            iter(
+                [HARD[0], SOFT, HARD[1]]
+                if "soft" not in FORMATS[name].holds
+                else [Sentence("x", ("\ud800",))]
+            ),
+            path,
+            name,
+        )
 
     assert [s.tokens for s in formats.read(path, name)] == [s.tokens for s in HARD[:2]]
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
@@ -343,11 +395,15 @@ def test_writing_goes_by_the_name_where_it_has_an_ending(name: str, tmp_path: Pa
             formats.write(HARD, path)
     else:
         formats.write(HARD, path)
-        assert formats.guess(path).name == {".jsonl": "jsonl-tokens", ".json": "labelstudio"}.get(path.suffix, name)
+        assert formats.guess(path).name == {".jsonl": "jsonl-tokens", ".json": "labelstudio"}.get(
+            path.suffix, name
+        )
 
 
 @pytest.mark.parametrize(("name", "module"), EXTRAS.items())
-def test_a_missing_extra_says_what_to_install(name: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_says_what_to_install(
+    name: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for loaded in [m for m in sys.modules if m == module or m.startswith(f"{module}.")]:
         monkeypatch.setitem(sys.modules, loaded, None)
     monkeypatch.setitem(sys.modules, module, None)
@@ -357,23 +413,43 @@ def test_a_missing_extra_says_what_to_install(name: str, module: str, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-TEXT_FORMATS = ["conll", "conllu", "jsonl-tokens", "jsonl-spans", "doccano", "prodigy", "labelstudio", "argilla"]
-tokens = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6).filter(lambda token: token.strip(" "))
+TEXT_FORMATS = [
+    "conll",
+    "conllu",
+    "jsonl-tokens",
+    "jsonl-spans",
+    "doccano",
+    "prodigy",
+    "labelstudio",
+    "argilla",
+]
+tokens = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6).filter(
+    lambda token: token.strip(" ")
+)
 rows = st.sampled_from(["O", "B-PER", "I-PER", "B-É"])
 labeled = st.lists(st.tuples(tokens, rows), min_size=1, max_size=6)
 
 
 @pytest.mark.parametrize("name", TEXT_FORMATS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(pairs=st.lists(labeled, min_size=1, max_size=3))
-def test_any_unicode_token_survives_or_is_refused(name: str, pairs: list[list[tuple[str, str]]], tmp_path: Path) -> None:
-    sentences = [Sentence(f"d:{i}", tuple(t for t, _ in p), tuple(r for _, r in p)) for i, p in enumerate(pairs, 1)]
+def test_any_unicode_token_survives_or_is_refused(
+    name: str, pairs: list[list[tuple[str, str]]], tmp_path: Path
+) -> None:
+    sentences = [
+        Sentence(f"d:{i}", tuple(t for t, _ in p), tuple(r for _, r in p))
+        for i, p in enumerate(pairs, 1)
+    ]
     sentences = [s.with_tags(formats.repair([str(tag) for tag in s.tags])) for s in sentences]
     try:
         formats.write(sentences, tmp_path / SAMPLES[name].name, name)
     except DataError:
         unwritable = any(c in token for s in sentences for token in s.tokens for c in "\t\n\r")
-        assert (name in ("conll", "conllu") and unwritable) or (name == "prodigy" and any(t.isspace() for s in sentences for t in s.tokens))
+        assert (name in ("conll", "conllu") and unwritable) or (
+            name == "prodigy" and any(t.isspace() for s in sentences for t in s.tokens)
+        )
         assume(False)
 
     back = list(formats.read(tmp_path / SAMPLES[name].name, name))
@@ -382,9 +458,16 @@ def test_any_unicode_token_survives_or_is_refused(name: str, pairs: list[list[tu
 
 
 @pytest.mark.parametrize("name", [*TEXT_FORMATS, "docbin", "brat"])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=20), seed=st.randoms(use_true_random=False))
-def test_any_raw_text_survives_where_text_is_held(name: str, text: str, seed: random.Random, tmp_path: Path) -> None:
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    text=st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+    seed=st.randoms(use_true_random=False),
+)
+def test_any_raw_text_survives_where_text_is_held(
+    name: str, text: str, seed: random.Random, tmp_path: Path
+) -> None:
     sentence = from_text("d:1", text)
     assume(sentence.tokens and not set("\n\r\t") & set(text) and not text.startswith("\ufeff"))
     tags = formats.repair([seed.choice(["O", "B-PER", "I-PER"]) for _ in sentence.tokens])

@@ -20,7 +20,15 @@ from seqmix.query.committee import BALD, VoteEntropy
 from seqmix.query.diversity import Badge, CoreSet, Diverse, KMeans, diverse, random_order
 from seqmix.query.history import Fluctuation
 from seqmix.query.selection import Budget, WithoutEntity
-from seqmix.query.uncertainty import MNLP, LeastConfidence, TagCount, Uncertainty, least_confidence_sum, margin, token_entropy
+from seqmix.query.uncertainty import (
+    MNLP,
+    LeastConfidence,
+    TagCount,
+    Uncertainty,
+    least_confidence_sum,
+    margin,
+    token_entropy,
+)
 
 PLENTY = 10**9  # tokens: a budget that never binds
 
@@ -62,35 +70,57 @@ every_policy = pytest.mark.parametrize("name", POLICIES)
 def public() -> Iterator[tuple[str, object]]:
     for module in pkgutil.iter_modules(query.__path__, query.__name__ + "."):
         for name, value in vars(importlib.import_module(module.name)).items():
-            if not name.startswith("_") and getattr(value, "__module__", None) == module.name and callable(value):
+            if (
+                not name.startswith("_")
+                and getattr(value, "__module__", None) == module.name
+                and callable(value)
+            ):
                 yield name, value
 
 
 def is_policy(value: object) -> bool:
     call = value.__dict__.get("__call__") if inspect.isclass(value) else value
-    return call is not None and [name for name in inspect.signature(call).parameters if name != "self"] == ["view", "n", "rng"]
+    return call is not None and [
+        name for name in inspect.signature(call).parameters if name != "self"
+    ] == ["view", "n", "rng"]
 
 
 def test_no_policy_escapes_this_suite() -> None:
     found = {value for _, value in public() if is_policy(value)}
 
     assert found >= {random_order, Uncertainty, Diverse, KMeans}
-    assert found <= {policy if inspect.isfunction(policy) else type(policy) for policy in POLICIES.values()}
+    assert found <= {
+        policy if inspect.isfunction(policy) else type(policy) for policy in POLICIES.values()
+    }
 
 
 def test_no_score_and_no_combinator_escapes_this_suite() -> None:
-    firsts = {value: next(iter(inspect.signature(value).parameters), "") for _, value in public() if inspect.isfunction(value)}
+    firsts = {
+        value: next(iter(inspect.signature(value).parameters), "")
+        for _, value in public()
+        if inspect.isfunction(value)
+    }
 
     assert {value for value, first in firsts.items() if first == "probs"} == {
         policy.score for policy in POLICIES.values() if hasattr(policy, "score")
     }
-    assert {value.__name__ for value, first in firsts.items() if first == "policy"} == {"diverse", "ranked"}
+    assert {value.__name__ for value, first in firsts.items() if first == "policy"} == {
+        "diverse",
+        "ranked",
+    }
 
 
 @every_policy
 @settings(max_examples=25)
-@given(pool=st.integers(0, 14), n=st.integers(0, 20), seed=st.integers(0, 999), rounds=st.integers(0, 2))
-def test_it_chooses_as_many_as_there_are_up_to_n_from_the_pool_and_none_twice(name: str, pool: int, n: int, seed: int, rounds: int) -> None:
+@given(
+    pool=st.integers(0, 14),
+    n=st.integers(0, 20),
+    seed=st.integers(0, 999),
+    rounds=st.integers(0, 2),
+)
+def test_it_chooses_as_many_as_there_are_up_to_n_from_the_pool_and_none_twice(
+    name: str, pool: int, n: int, seed: int, rounds: int
+) -> None:
     view = make_view(pool, seed, rounds)
     before = snapshot(view)
 
@@ -123,7 +153,9 @@ def test_ids_come_with_finite_scores_that_never_rise(name: str, seed: int, n: in
 @pytest.mark.parametrize("name", sorted(name for name in POLICIES if "function" not in name))
 @settings(max_examples=25)
 @given(seed=st.integers(0, 999), order=st.integers(0, 999))
-def test_the_order_of_the_pool_changes_neither_scores_nor_choice(name: str, seed: int, order: int) -> None:
+def test_the_order_of_the_pool_changes_neither_scores_nor_choice(
+    name: str, seed: int, order: int
+) -> None:
     view = make_view(14, seed)
 
     chosen = POLICIES[name](view, 5, np.random.default_rng(seed))

@@ -22,18 +22,37 @@ def values(package: str) -> Iterator[type]:
     below = pkgutil.walk_packages(getattr(root, "__path__", []), f"{root.__name__}.")
     for module in [root, *(importlib.import_module(each.name) for each in below)]:
         for name, value in vars(module).items():
-            if isinstance(value, type) and is_dataclass(value) and value.__module__ == module.__name__ and not name.startswith("_"):
+            if (
+                isinstance(value, type)
+                and is_dataclass(value)
+                and value.__module__ == module.__name__
+                and not name.startswith("_")
+            ):
                 yield value
 
 
-@pytest.mark.parametrize("package", ["augment", "data", "loop", "query", "serve.estimates", "serve.queue", "serve.records", "serve.texts"])
+@pytest.mark.parametrize(
+    "package",
+    [
+        "augment",
+        "data",
+        "loop",
+        "query",
+        "serve.estimates",
+        "serve.queue",
+        "serve.records",
+        "serve.texts",
+    ],
+)
 def test_values_cannot_be_changed(package: str) -> None:
     frozen = [value for value in values(package) if value.__name__ not in COUNTING]
 
     assert frozen
     for value in frozen:
         with pytest.raises(FrozenInstanceError):
-            setattr(object.__new__(value), fields(value)[0].name if fields(value) else "anything", None)
+            setattr(
+                object.__new__(value), fields(value)[0].name if fields(value) else "anything", None
+            )
 
 
 @pytest.mark.parametrize("value", [CharSpan, Sentence, Span, Stretch])

@@ -38,7 +38,9 @@ def plain() -> str:
     return PLAIN + body
 
 
-def mention(word: str, type: str, subtype: str, shown: str | None = None, start: int | None = None) -> str:
+def mention(
+    word: str, type: str, subtype: str, shown: str | None = None, start: int | None = None
+) -> str:
     start = plain().index(word) if start is None else start
     return f"""<event ID="E" TYPE="{type}" SUBTYPE="{subtype}" MODALITY="Asserted">
 <event_argument REFID="X" ROLE="Agent"/>
@@ -77,7 +79,12 @@ def put(tmp_path: Path, xml: str | None, sgm: str = SGM, name: str = "doc") -> P
 
 
 def found(sentences: list[Sentence]) -> list[tuple[str, str]]:
-    return [(token, str(tag)) for s in sentences for token, tag in zip(s.tokens, s.tags, strict=True) if tag != "O"]
+    return [
+        (token, str(tag))
+        for s in sentences
+        for token, tag in zip(s.tokens, s.tags, strict=True)
+        if tag != "O"
+    ]
 
 
 @pytest.mark.parametrize("name", ["", "doc.sgm", "doc.apf.xml"])
@@ -127,7 +134,9 @@ def test_an_entity_in_a_trigger_counts_as_it_is_written(tmp_path: Path) -> None:
     assert found([sentence]) == [("M", "B-B"), ("&", "I-B"), ("A", "I-B")]
 
 
-def test_without_text_the_body_is_read_and_without_annotations_nothing_is_labeled(tmp_path: Path) -> None:
+def test_without_text_the_body_is_read_and_without_annotations_nothing_is_labeled(
+    tmp_path: Path,
+) -> None:
     (sentence,) = formats.read(put(tmp_path, None, "<DOC><BODY>Just this.</BODY></DOC>"), "ace05")
 
     assert sentence.tokens == ("Just", "this", ".")
@@ -149,7 +158,9 @@ def test_a_trigger_of_two_subtypes_follows_the_option(tmp_path: Path) -> None:
 
     with pytest.raises(TagError, match="two spans overlap"):
         list(formats.read(tmp_path))
-    assert found(list(formats.read(tmp_path, options=Options(misaligned="drop")))) == [("marched", "B-Demonstrate")]
+    assert found(list(formats.read(tmp_path, options=Options(misaligned="drop")))) == [
+        ("marched", "B-Demonstrate")
+    ]
 
 
 def test_a_trigger_outside_the_text_follows_the_option(tmp_path: Path) -> None:
@@ -192,7 +203,9 @@ def test_a_broken_annotation_is_named(xml: str, match: str, tmp_path: Path) -> N
 def test_entities_are_refused_and_never_fetched(declaration: str, tmp_path: Path) -> None:
     xml = apf(doctype=f'<!DOCTYPE source_file SYSTEM "apf.v5.1.1.dtd" [{declaration}]>')
 
-    with pytest.raises(DataError, match=r"doc\.apf\.xml:2: expected a file without entity declarations"):
+    with pytest.raises(
+        DataError, match=r"doc\.apf\.xml:2: expected a file without entity declarations"
+    ):
         list(formats.read(put(tmp_path, xml)))
 
 

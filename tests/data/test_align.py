@@ -23,10 +23,16 @@ def aligned(misaligned: str, *found: CharSpan) -> tuple[list[Span], Counter[str]
 
 
 def test_spans_that_end_where_tokens_do_are_taken_as_they_are() -> None:
-    assert aligned("error", CharSpan(9, 13, "X"), CharSpan(0, 8, "LOC")) == ([Span(0, 2, "LOC"), Span(2, 3, "X")], Counter())
+    assert aligned("error", CharSpan(9, 13, "X"), CharSpan(0, 8, "LOC")) == (
+        [Span(0, 2, "LOC"), Span(2, 3, "X")],
+        Counter(),
+    )
 
 
-@pytest.mark.parametrize("span", [CharSpan(1, 8, "LOC"), CharSpan(0, 7, "LOC"), CharSpan(5, 6, "LOC"), CharSpan(3, 4, "LOC")])
+@pytest.mark.parametrize(
+    "span",
+    [CharSpan(1, 8, "LOC"), CharSpan(0, 7, "LOC"), CharSpan(5, 6, "LOC"), CharSpan(3, 4, "LOC")],
+)
 def test_a_span_that_cuts_a_token_is_refused_with_its_text(span: CharSpan) -> None:
     with pytest.raises(TagError, match="does not end where tokens do") as caught:
         aligned("error", span)
@@ -64,13 +70,20 @@ def test_of_overlapping_spans_the_longest_stays_or_it_is_an_error() -> None:
 
 
 def test_the_same_span_twice_is_one_span() -> None:
-    assert aligned("error", CharSpan(0, 8, "A"), CharSpan(0, 8, "A")) == ([Span(0, 2, "A")], Counter())
+    assert aligned("error", CharSpan(0, 8, "A"), CharSpan(0, 8, "A")) == (
+        [Span(0, 2, "A")],
+        Counter(),
+    )
 
 
-@given(st.lists(st.tuples(st.integers(0, 12), st.integers(1, 13), st.sampled_from("AB")), max_size=6))
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(1, 13), st.sampled_from("AB")), max_size=6)
+)
 def test_whatever_the_spans_what_is_kept_are_legal_tags(found: list[tuple[int, int, str]]) -> None:
     chars = [CharSpan(a, b, kind) for a, b, kind in found if a < b]
     tags = tags_from_text(OFFSETS, chars, "expand", Counter(), TEXT)
 
     assert len(tags) == len(OFFSETS)
-    assert {(s.start, s.type) for s in spans(tags)} <= {(s.start, s.type) for c in chars for s in aligned("expand", c)[0]}
+    assert {(s.start, s.type) for s in spans(tags)} <= {
+        (s.start, s.type) for c in chars for s in aligned("expand", c)[0]
+    }

@@ -18,8 +18,16 @@ USER = "3f1c0f4e-9f0f-4f8e-8f51-0d6f5a1f6d11"
 
 def record(text: str = "Lena left", *values: object, **more: object) -> dict[str, object]:
     """A record as `dataset.records.to_json` of argilla 2.8 writes it."""
-    responses = {"span_label": [{"value": value, "user_id": USER} for value in values]} if values else {}
-    nested = {"fields": {"text": text}, "metadata": {}, "suggestions": {}, "responses": responses, "vectors": {}}
+    responses = (
+        {"span_label": [{"value": value, "user_id": USER} for value in values]} if values else {}
+    )
+    nested = {
+        "fields": {"text": text},
+        "metadata": {},
+        "suggestions": {},
+        "responses": responses,
+        "vectors": {},
+    }
     return {"id": "r1", **nested, "status": "completed", "_server_id": USER, **more}
 
 
@@ -53,7 +61,9 @@ def test_the_last_response_that_was_not_taken_back_counts(tmp_path: Path) -> Non
         {"value": [{**PER, "label": "LOC"}], "user_id": USER, "status": "discarded"},
         {"value": [], "user_id": USER, "status": "draft"},
     ]
-    both, none = read(tmp_path, record(responses={"q": answers}), record(responses={"q": answers[2:]}))
+    both, none = read(
+        tmp_path, record(responses={"q": answers}), record(responses={"q": answers[2:]})
+    )
 
     assert both.tags == ("B-ORG", "O")
     assert not none.labeled
@@ -61,35 +71,63 @@ def test_the_last_response_that_was_not_taken_back_counts(tmp_path: Path) -> Non
 
 def test_suggestions_are_no_labels_unless_a_person_made_them(tmp_path: Path) -> None:
     machine = {"value": [PER], "score": 0.9, "agent": "gliner"}
-    found = read(tmp_path, record(suggestions={"q": machine}), record(suggestions={"q": {**machine, "type": "human"}}))
+    found = read(
+        tmp_path,
+        record(suggestions={"q": machine}),
+        record(suggestions={"q": {**machine, "type": "human"}}),
+    )
 
     assert [s.labeled for s in found] == [False, True]
-    assert read(tmp_path, record("Lena left", [], suggestions={"q": {**machine, "type": "human"}}))[0].tags == ("O", "O")
+    assert read(tmp_path, record("Lena left", [], suggestions={"q": {**machine, "type": "human"}}))[
+        0
+    ].tags == ("O", "O")
 
 
 def test_answers_to_other_questions_are_passed_over(tmp_path: Path) -> None:
-    others = {"good": [{"value": "yes"}], "topics": [{"value": ["a", "b"]}], "rank": [{"value": [{"rank": 1, "value": "a"}]}]}
-    asked, only = read(tmp_path, record(responses={"q": [{"value": [PER]}], **others}), record(responses=others))
+    others = {
+        "good": [{"value": "yes"}],
+        "topics": [{"value": ["a", "b"]}],
+        "rank": [{"value": [{"rank": 1, "value": "a"}]}],
+    }
+    asked, only = read(
+        tmp_path, record(responses={"q": [{"value": [PER]}], **others}), record(responses=others)
+    )
 
     assert asked.tags == ("B-PER", "O")
     assert not only.labeled
 
 
 def test_a_flattened_record_tells_the_status_of_each_response(tmp_path: Path) -> None:
-    flat = {"id": "r1", "status": "completed", "text": "Lena left", "q.responses": [[PER], []], "q.responses.users": [USER, USER]}
-    found = read(tmp_path, {**flat, "q.responses.status": ["submitted", "discarded"]}, flat, {**flat, "q.responses": None})
+    flat = {
+        "id": "r1",
+        "status": "completed",
+        "text": "Lena left",
+        "q.responses": [[PER], []],
+        "q.responses.users": [USER, USER],
+    }
+    found = read(
+        tmp_path,
+        {**flat, "q.responses.status": ["submitted", "discarded"]},
+        flat,
+        {**flat, "q.responses": None},
+    )
 
     assert [s.tags for s in found] == [("B-PER", "O"), ("O", "O"), (None, None)]
 
 
 def test_the_text_may_have_another_name(tmp_path: Path) -> None:
-    assert read(tmp_path, record("", [PER], fields={"body": "Lena left", "n": 5}))[0].tokens == ("Lena", "left")
+    assert read(tmp_path, record("", [PER], fields={"body": "Lena left", "n": 5}))[0].tokens == (
+        "Lena",
+        "left",
+    )
 
 
 def test_offsets_as_the_page_counts_them_are_mended(tmp_path: Path) -> None:
     options = Options()
     page, script = ([{"start": start, "end": start + 4, "label": "PER"}] for start in (5, 3))
-    found = read(tmp_path, record("💩💩 Lena left", page), record("💩💩 Lena left", script), options=options)
+    found = read(
+        tmp_path, record("💩💩 Lena left", page), record("💩💩 Lena left", script), options=options
+    )
 
     assert [s.tags for s in found] == [("O", "O", "B-PER", "O")] * 2
     assert options.counts == {"UTF-16 offsets": 1}
@@ -108,7 +146,10 @@ def test_offsets_that_fit_neither_way_follow_the_option(tmp_path: Path) -> None:
     [
         ({"responses": {}}, 'a record with "fields"'),
         ({"fields": 5, "text": "a", "responses": {}}, 'a record with "fields"'),
-        ({"fields": {"a": "x", "b": "y"}, "responses": {}}, '"fields" to have "text", or a single field'),
+        (
+            {"fields": {"a": "x", "b": "y"}, "responses": {}},
+            '"fields" to have "text", or a single field',
+        ),
         (record(responses=[]), '"responses" to be an object'),
         (record(responses={"q": 5}), '"q" to be a list'),
         (record(responses={"q": [5]}), "a response to be an object"),
@@ -118,8 +159,14 @@ def test_offsets_that_fit_neither_way_follow_the_option(tmp_path: Path) -> None:
         (record(suggestions=[]), '"suggestions" to be an object'),
         (record(suggestions={"q": [PER]}), '"suggestions" to be an object'),
         ({"text": "a", "q.responses": 5}, '"q.responses" to be a list'),
-        ({"text": "a", "q.responses": [[]], "q.responses.status": []}, '"q.responses.status" to be a list'),
-        ({"text": "a", "q.responses": [[]], "q.responses.status": ["submitted", "draft"]}, '"q.responses.status" to be a list'),
+        (
+            {"text": "a", "q.responses": [[]], "q.responses.status": []},
+            '"q.responses.status" to be a list',
+        ),
+        (
+            {"text": "a", "q.responses": [[]], "q.responses.status": ["submitted", "draft"]},
+            '"q.responses.status" to be a list',
+        ),
     ],
 )
 def test_a_broken_record_says_what_was_expected(broken: object, match: str, tmp_path: Path) -> None:
@@ -136,9 +183,20 @@ def test_what_is_written_are_records_that_argilla_imports(tmp_path: Path) -> Non
     formats.write(sentences, tmp_path / "a.jsonl", "argilla")
 
     empty = {"metadata": {}, "suggestions": {}, "responses": {}, "vectors": {}}
-    human = {"value": [{"start": 0, "end": 4, "label": "LOC"}], "score": None, "agent": "seqmix", "type": "human"}
+    human = {
+        "value": [{"start": 0, "end": 4, "label": "LOC"}],
+        "score": None,
+        "agent": "seqmix",
+        "type": "human",
+    }
     assert json.loads((tmp_path / "a.json").read_text()) == [
-        {"id": "x", "fields": {"text": "U.S."}, **empty, "suggestions": {"span_label": human}, "tokens": [[0, 4]]},
+        {
+            "id": "x",
+            "fields": {"text": "U.S."},
+            **empty,
+            "suggestions": {"span_label": human},
+            "tokens": [[0, 4]],
+        },
         {"id": "y", "fields": {"text": "a"}, **empty},
     ]
     assert [s.tags for s in formats.read(tmp_path / "a.jsonl")] == [("B-LOC",), (None,)]
@@ -148,11 +206,17 @@ def test_the_real_argilla_reads_what_is_written_and_its_export_is_read(tmp_path:
     """Runs where argilla is installed; it is no dependency."""
     rg = pytest.importorskip("argilla", reason="argilla is not installed")
     json_io = pytest.importorskip("argilla.records._io._json").JsonIO
-    formats.write([Sentence("x", ("Lena", "left"), ("B-PER", "O")), Sentence("y", ("a",))], tmp_path / "a.json", "argilla")
+    formats.write(
+        [Sentence("x", ("Lena", "left"), ("B-PER", "O")), Sentence("y", ("a",))],
+        tmp_path / "a.json",
+        "argilla",
+    )
 
     taken = json_io._records_from_json(tmp_path / "a.json")
     assert [r.id for r in taken] == ["x", "y"]
     assert taken[0].suggestions["span_label"].value == [PER]
-    answer = rg.Record(id="z", fields={"text": "Lena left"}, responses=[rg.Response("q", [PER], user_id=USER)])
+    answer = rg.Record(
+        id="z", fields={"text": "Lena left"}, responses=[rg.Response("q", [PER], user_id=USER)]
+    )
     json_io.to_json([answer], tmp_path / "b.json")
     assert [s.tags for s in formats.read(tmp_path / "b.json")] == [("B-PER", "O")]

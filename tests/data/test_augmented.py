@@ -17,10 +17,14 @@ def mixed(into: int = 0, weight: float | None = 0.4) -> Augmented:
 
 
 def test_a_record_gives_the_sentence_back_with_all_of_its_lineage() -> None:
-    made = Augmented(SENTENCE, Lineage("sub", ("a", "b"), ((0, 1), (1, 3)), 1, 0.4, 55.5, "2", (0.1, 0.2)))
+    made = Augmented(
+        SENTENCE, Lineage("sub", ("a", "b"), ((0, 1), (1, 3)), 1, 0.4, 55.5, "2", (0.1, 0.2))
+    )
 
     assert Augmented.from_record(made.to_record()) == made
-    assert Augmented.from_record(mixed().to_record()).lineage == Lineage("sub", ("a", "b"), ((0, 1), (1, 3)), weight=0.4)
+    assert Augmented.from_record(mixed().to_record()).lineage == Lineage(
+        "sub", ("a", "b"), ((0, 1), (1, 3)), weight=0.4
+    )
 
 
 @pytest.mark.parametrize("key", ["lineage", "id"])
@@ -29,10 +33,16 @@ def test_a_record_that_lacks_something_is_an_error_that_shows_it(key: str) -> No
 
     with pytest.raises(DataError, match='with its "lineage"') as caught:
         Augmented.from_record(record)
-    assert caught.value.text is not None and caught.value.text.startswith("{") and len(caught.value.text) == 80
+    assert (
+        caught.value.text is not None
+        and caught.value.text.startswith("{")
+        and len(caught.value.text) == 80
+    )
 
 
-@pytest.mark.parametrize("damage", [{"parents": None}, {"windows": [[1]]}, {"windows": [["a", 2]]}, {"unheard": 1}])
+@pytest.mark.parametrize(
+    "damage", [{"parents": None}, {"windows": [[1]]}, {"windows": [["a", 2]]}, {"unheard": 1}]
+)
 def test_a_lineage_of_another_kind_is_an_error(damage: dict[str, object]) -> None:
     record = mixed().to_record()
 
@@ -40,14 +50,21 @@ def test_a_lineage_of_another_kind_is_an_error(damage: dict[str, object]) -> Non
         Augmented.from_record({**record, "lineage": {**record["lineage"], **damage}})
 
 
-def test_new_tokens_are_those_of_the_rewritten_parents_window_and_none_where_nothing_was_mixed() -> None:
+def test_new_tokens_are_those_of_the_rewritten_parents_window_and_none_where_nothing_was_mixed() -> (
+    None
+):
     assert new_tokens([mixed(0), mixed(1), mixed(weight=None)]) == ["Oslo", "was", "sold"]
 
 
 def test_an_augmentation_is_the_list_of_its_outputs() -> None:
     made = Augmentation((mixed(0), mixed(1)), 5, "too few pairs")
 
-    assert (len(made), list(made), made[1], list(made[:1])) == (2, [mixed(0), mixed(1)], mixed(1), [mixed(0)])
+    assert (len(made), list(made), made[1], list(made[:1])) == (
+        2,
+        [mixed(0), mixed(1)],
+        mixed(1),
+        [mixed(0)],
+    )
     assert made.sentences == [SENTENCE, SENTENCE] and made.rejected == () and made.counts == {}
 
 
@@ -56,7 +73,9 @@ def test_hubness_is_the_largest_share_and_the_skewness_of_all_counts() -> None:
     away = counts - 1
     skewness = (away**3).mean() / (away**2).mean() ** 1.5
 
-    assert hubness(["a", "b", "a", "a", "a"], 5) == pytest.approx({"largest_share": 0.8, "skewness": skewness})
+    assert hubness(["a", "b", "a", "a", "a"], 5) == pytest.approx(
+        {"largest_share": 0.8, "skewness": skewness}
+    )
 
 
 def test_without_choices_or_with_even_ones_there_is_no_hub() -> None:

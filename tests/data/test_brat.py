@@ -33,8 +33,16 @@ def read(path: Path, **options: object) -> list[Sentence]:
 def test_each_line_is_a_sentence_with_its_own_offsets(tmp_path: Path) -> None:
     first, second = read(put(tmp_path))
 
-    assert (first.id, first.text, first.tags) == ("a:1", "Lena left Oslo.", ("B-PER", "O", "B-LOC", "O"))
-    assert (second.id, second.text, second.tags) == ("a:3", "She saw New York.", ("O", "O", "B-LOC", "I-LOC", "O"))
+    assert (first.id, first.text, first.tags) == (
+        "a:1",
+        "Lena left Oslo.",
+        ("B-PER", "O", "B-LOC", "O"),
+    )
+    assert (second.id, second.text, second.tags) == (
+        "a:3",
+        "She saw New York.",
+        ("O", "O", "B-LOC", "I-LOC", "O"),
+    )
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.ann"])
@@ -42,18 +50,28 @@ def test_one_file_of_a_pair_stands_for_both(name: str, tmp_path: Path) -> None:
     assert len(read(put(tmp_path) / name)) == 2
 
 
-def test_a_document_without_annotations_is_unlabeled_and_one_with_none_is_not(tmp_path: Path) -> None:
+def test_a_document_without_annotations_is_unlabeled_and_one_with_none_is_not(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "b").mkdir()
     put(tmp_path, ann=None, name="b/x")
     found = list(formats.read(put(tmp_path, ann="", name="a"), "brat"))
 
-    assert [(s.id, s.labeled) for s in found] == [("a:1", True), ("a:3", True), ("b/x:1", False), ("b/x:3", False)]
+    assert [(s.id, s.labeled) for s in found] == [
+        ("a:1", True),
+        ("a:3", True),
+        ("b/x:1", False),
+        ("b/x:3", False),
+    ]
 
 
 def test_offsets_count_both_characters_of_a_line_end_and_a_byte_order_mark(tmp_path: Path) -> None:
     put(tmp_path, "\ufeffLena\r\nleft Oslo\r\n", "T1\tPER 1 5\tLena\nT2\tLOC 12 16\tOslo\n")
 
-    assert [(s.tokens, s.tags) for s in read(tmp_path)] == [(("Lena",), ("B-PER",)), (("left", "Oslo"), ("O", "B-LOC"))]
+    assert [(s.tokens, s.tags) for s in read(tmp_path)] == [
+        (("Lena",), ("B-PER",)),
+        (("left", "Oslo"), ("O", "B-LOC")),
+    ]
 
 
 def test_a_span_in_pieces_follows_the_option(tmp_path: Path) -> None:
@@ -62,7 +80,12 @@ def test_a_span_in_pieces_follows_the_option(tmp_path: Path) -> None:
     with pytest.raises(TagError, match=r"a\.ann:1: a span in pieces"):
         read(tmp_path)
     options = Options(misaligned="expand")
-    assert next(formats.read(tmp_path, options=options)).tags == ("B-ORGAN", "I-ORGAN", "I-ORGAN", "I-ORGAN")
+    assert next(formats.read(tmp_path, options=options)).tags == (
+        "B-ORGAN",
+        "I-ORGAN",
+        "I-ORGAN",
+        "I-ORGAN",
+    )
     assert options.counts == {"discontinuous": 1}
     assert read(tmp_path, misaligned="drop")[0].tags == ("O",) * 4
 
@@ -115,7 +138,9 @@ def test_bytes_that_are_no_utf8_are_named(tmp_path: Path) -> None:
 
 
 def test_sentences_are_grouped_by_document_and_labels(tmp_path: Path) -> None:
-    sentences = [from_text(id, "Lena left").with_tags(["B-PER", "O"]) for id in ("d:1", "d:2", "e", "d:3")]
+    sentences = [
+        from_text(id, "Lena left").with_tags(["B-PER", "O"]) for id in ("d:1", "d:2", "e", "d:3")
+    ]
     formats.write([*sentences, from_text("d:4", "unseen")], tmp_path / "out", "brat")
 
     assert {file.name: file.read_text() for file in (tmp_path / "out").iterdir()} == {
@@ -130,13 +155,37 @@ def test_sentences_are_grouped_by_document_and_labels(tmp_path: Path) -> None:
 
 
 def test_ids_never_lead_out_of_the_folder(tmp_path: Path) -> None:
-    ids = ["../../etc/passwd", "..", ".", "", "/abs", "a/b:1", "C:\\x", "\x00", ".hidden", "é" * 300, "nul\n", "-", "d-2", "d", "d"]
-    formats.write([from_text(id, "Lena left").with_tags(["B-PER", "O"]) for id in ids], tmp_path / "in" / "out", "brat")
+    ids = [
+        "../../etc/passwd",
+        "..",
+        ".",
+        "",
+        "/abs",
+        "a/b:1",
+        "C:\\x",
+        "\x00",
+        ".hidden",
+        "é" * 300,
+        "nul\n",
+        "-",
+        "d-2",
+        "d",
+        "d",
+    ]
+    formats.write(
+        [from_text(id, "Lena left").with_tags(["B-PER", "O"]) for id in ids],
+        tmp_path / "in" / "out",
+        "brat",
+    )
 
     assert [file.name for file in tmp_path.iterdir()] == ["in"]
     assert [file.name for file in (tmp_path / "in").iterdir()] == ["out"]
     assert all(file.is_file() for file in (tmp_path / "in" / "out").iterdir())
-    assert sum(len(line) > 0 for file in (tmp_path / "in" / "out").glob("*.txt") for line in file.read_text().split("\n")) == len(ids)
+    assert sum(
+        len(line) > 0
+        for file in (tmp_path / "in" / "out").glob("*.txt")
+        for line in file.read_text().split("\n")
+    ) == len(ids)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
@@ -176,4 +225,6 @@ def test_a_label_with_white_space_is_refused(tmp_path: Path) -> None:
 def test_line_ends_in_a_text_become_spaces(tmp_path: Path) -> None:
     formats.write([from_text("x", "Lena\nleft").with_tags(["O", "B-X"])], tmp_path / "out", "brat")
 
-    assert [(s.tokens, s.tags) for s in formats.read(tmp_path / "out")] == [(("Lena", "left"), ("O", "B-X"))]
+    assert [(s.tokens, s.tags) for s in formats.read(tmp_path / "out")] == [
+        (("Lena", "left"), ("O", "B-X"))
+    ]

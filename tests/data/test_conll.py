@@ -51,28 +51,41 @@ def test_a_hash_is_a_token_unless_it_is_said_to_start_a_comment(tmp_path: Path) 
     assert read(tmp_path, "# a comment of any width\na O\n", comment="# ")[0].tokens == ("a",)
 
 
-@pytest.mark.parametrize("token", ["a\u2028b", "a\u00a0b", "\u00a0", "a\x85b", "a\x0cb", "x y", "\ufeffx", "a\u200bb"])
-def test_odd_characters_inside_a_token_end_neither_line_nor_column(token: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "token", ["a\u2028b", "a\u00a0b", "\u00a0", "a\x85b", "a\x0cb", "x y", "\ufeffx", "a\u200bb"]
+)
+def test_odd_characters_inside_a_token_end_neither_line_nor_column(
+    token: str, tmp_path: Path
+) -> None:
     sentences = [Sentence("a:1", (token, "b"), ("B-X", "O"))]
     formats.write(sentences, tmp_path / "b.conll")
 
-    assert [(s.tokens, s.tags) for s in formats.read(tmp_path / "b.conll")] == [((token, "b"), ("B-X", "O"))]
+    assert [(s.tokens, s.tags) for s in formats.read(tmp_path / "b.conll")] == [
+        ((token, "b"), ("B-X", "O"))
+    ]
 
 
 def test_columns_are_chosen_from_either_end(tmp_path: Path) -> None:
     content = "1 Lena NNP B-PER\n2 left VBD O\n"
 
-    assert read(tmp_path, content, token_column=1)[0] == Sentence("a:1", ("Lena", "left"), ("B-PER", "O"))
+    assert read(tmp_path, content, token_column=1)[0] == Sentence(
+        "a:1", ("Lena", "left"), ("B-PER", "O")
+    )
     assert read(tmp_path, content, token_column=-3, tag_column=2)[0].tags == ("NNP", "VBD")
 
 
 def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"a\.conll:1: there is no column 7; the line has 2.*found 'a O'"):
+    with pytest.raises(
+        DataError, match=r"a\.conll:1: there is no column 7; the line has 2.*found 'a O'"
+    ):
         read(tmp_path, "a O\n", tag_column=7)
 
 
 def test_a_line_of_another_width_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"a\.conll:4: expected 2 columns as in the lines above, found 3; found 'c d O'"):
+    with pytest.raises(
+        DataError,
+        match=r"a\.conll:4: expected 2 columns as in the lines above, found 3; found 'c d O'",
+    ):
         read(tmp_path, "a O\nb O\n\nc d O\n")
 
 

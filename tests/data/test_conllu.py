@@ -41,7 +41,9 @@ def word(number: int | str, form: str, misc: str = "_") -> str:
 def test_words_and_upos_are_read_and_the_rest_is_passed_over(tmp_path: Path) -> None:
     first, second = read(tmp_path, SAMPLE)
 
-    assert first == Sentence("fr-7", ("Elle", "va", "à", "le", "port", "."), ("PRON", "VERB", "ADP", "DET", "NOUN", None))
+    assert first == Sentence(
+        "fr-7", ("Elle", "va", "à", "le", "port", "."), ("PRON", "VERB", "ADP", "DET", "NOUN", None)
+    )
     assert second == Sentence("a:2", ("Non", "!"), ("INTJ", "PUNCT"), "Non!", ((0, 3), (3, 4)))
 
 
@@ -65,9 +67,13 @@ def test_a_text_that_does_not_fit_the_words_is_not_used(tmp_path: Path) -> None:
     assert read(tmp_path, "# text = Stop now\n" + word(1, "Go") + word(2, "on"))[0].text is None
 
 
-def test_ranges_that_count_from_the_start_of_the_document_are_not_taken_for_ours(tmp_path: Path) -> None:
+def test_ranges_that_count_from_the_start_of_the_document_are_not_taken_for_ours(
+    tmp_path: Path,
+) -> None:
     words = enumerate(["Go", "on", "and", "on"], 1)
-    content = "# text = Go on and on\n" + "".join(word(i, form, f"TokenRange={i + 2}:{i + 4}") for i, form in words)
+    content = "# text = Go on and on\n" + "".join(
+        word(i, form, f"TokenRange={i + 2}:{i + 4}") for i, form in words
+    )
 
     assert read(tmp_path, content)[0].offsets == ((0, 2), (3, 5), (6, 9), (10, 12))
 
@@ -93,7 +99,9 @@ def test_an_empty_tag_is_an_error(tmp_path: Path) -> None:
 
 
 def test_tags_are_written_where_the_key_says(tmp_path: Path) -> None:
-    sentence = Sentence("s 1", ("Lena", "left", "."), ("B-PER", None, "O"), "Lena left.", ((0, 4), (5, 9), (9, 10)))
+    sentence = Sentence(
+        "s 1", ("Lena", "left", "."), ("B-PER", None, "O"), "Lena left.", ((0, 4), (5, 9), (9, 10))
+    )
     formats.write([sentence], tmp_path / "a.conllu", options=Options(key="NER"))
 
     assert (tmp_path / "a.conllu").read_text() == (
@@ -115,7 +123,11 @@ def test_text_between_the_tokens_is_kept_by_ranges(tmp_path: Path) -> None:
 
 def test_line_ends_in_a_text_become_spaces_and_are_counted(tmp_path: Path) -> None:
     options = Options()
-    formats.write([Sentence("x", ("a", "b"), ("O", "O"), "a\r\nb", ((0, 1), (3, 4)))], tmp_path / "a.conllu", options=options)
+    formats.write(
+        [Sentence("x", ("a", "b"), ("O", "O"), "a\r\nb", ((0, 1), (3, 4)))],
+        tmp_path / "a.conllu",
+        options=options,
+    )
 
     assert next(formats.read(tmp_path / "a.conllu")).text == "a  b"
     assert options.counts == {"line end in a text": 1}
@@ -129,7 +141,9 @@ def test_a_key_that_misc_cannot_have_is_refused(key: str, tmp_path: Path) -> Non
 
 def test_what_has_no_place_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TagError, match=r"a tag with \|"):
-        formats.write([Sentence("x", ("a",), ("B-A|B",))], tmp_path / "a.conllu", options=Options(key="NER"))
+        formats.write(
+            [Sentence("x", ("a",), ("B-A|B",))], tmp_path / "a.conllu", options=Options(key="NER")
+        )
     with pytest.raises(DataError, match="a line end has no place in a comment"):
         formats.write([Sentence("x\ny", ("a",), ("O",))], tmp_path / "a.conllu")
     assert list(tmp_path.iterdir()) == []

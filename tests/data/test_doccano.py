@@ -22,7 +22,10 @@ def read(tmp_path: Path, *records: object) -> list[Sentence]:
     [
         {"label": [[0, 4, "PER"]]},
         {"labels": [[0, 4, "PER"]]},
-        {"entities": [{"id": 9, "label": "PER", "start_offset": 0, "end_offset": 4}], "relations": []},
+        {
+            "entities": [{"id": 9, "label": "PER", "start_offset": 0, "end_offset": 4}],
+            "relations": [],
+        },
     ],
 )
 def test_labels_under_any_of_their_names(labels: dict[str, object], tmp_path: Path) -> None:
@@ -38,7 +41,11 @@ def test_an_empty_list_is_a_label_and_none_is_not(tmp_path: Path) -> None:
 
 
 def test_the_cut_is_written_only_where_ours_would_differ(tmp_path: Path) -> None:
-    formats.write([Sentence("x", ("U.S.",), ("B-LOC",)), Sentence("y", ("Oslo",), ("B-LOC",))], tmp_path / "b.jsonl", "doccano")
+    formats.write(
+        [Sentence("x", ("U.S.",), ("B-LOC",)), Sentence("y", ("Oslo",), ("B-LOC",))],
+        tmp_path / "b.jsonl",
+        "doccano",
+    )
 
     assert [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()] == [
         {"id": "x", "text": "U.S.", "label": [[0, 4, "LOC"]], "tokens": [[0, 4]]},

@@ -158,7 +158,9 @@ def test_where_a_file_system_cannot_swap_the_old_folder_steps_aside(tmp_path, mo
 
 
 def test_a_dead_writers_folder_is_cleared_by_the_next_one_and_a_living_ones_is_not(tmp_path):
-    dead, living, other = (tmp_path / name for name in (".model.1.part", ".model.2.part", ".model.md.3.part"))
+    dead, living, other = (
+        tmp_path / name for name in (".model.1.part", ".model.2.part", ".model.md.3.part")
+    )
     for folder in (dead, living, other):
         folder.mkdir()
     handle = os.open(living, os.O_RDONLY)
@@ -185,7 +187,14 @@ def test_leftovers_are_cleared_at_any_depth_and_nothing_else_is(tmp_path):
 def test_the_names_of_new_folders_are_synced_too(tmp_path, monkeypatch):
     synced = []
     real = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda handle: (synced.append(str(Path(f"/proc/self/fd/{handle}").readlink())), real(handle)))
+    monkeypatch.setattr(
+        os,
+        "fsync",
+        lambda handle: (
+            synced.append(str(Path(f"/proc/self/fd/{handle}").readlink())),
+            real(handle),
+        ),
+    )
 
     made = make_folder(tmp_path / "runs" / "a" / "rounds")
 
@@ -197,7 +206,14 @@ def test_the_names_of_new_folders_are_synced_too(tmp_path, monkeypatch):
 def test_everything_in_a_new_folder_is_synced(tmp_path, monkeypatch):
     synced = []
     real = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda handle: (synced.append(Path(f"/proc/self/fd/{handle}").readlink().name), real(handle)))
+    monkeypatch.setattr(
+        os,
+        "fsync",
+        lambda handle: (
+            synced.append(Path(f"/proc/self/fd/{handle}").readlink().name),
+            real(handle),
+        ),
+    )
 
     with replacing(tmp_path / "model", folder=True) as beside:
         (beside / "inner").mkdir()
@@ -225,18 +241,27 @@ with replacing(Path(sys.argv[1])) as beside:
     os._exit(9)
 """
     environment = {**os.environ, "PYTHONPATH": str(Path(seqmix.__file__).parents[1])}
-    died = subprocess.run([sys.executable, "-c", script, str(tmp_path / "a.txt")], env=environment, check=False)
+    died = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "a.txt")], env=environment, check=False
+    )
 
     assert died.returncode == 9
     assert (tmp_path / "a.txt").read_text() == "old"
 
 
 @pytest.mark.parametrize("folder", [False, True])
-@pytest.mark.parametrize("place", ["file/a", "file/deep/a", "new/" + "x" * 250, "x" * 300 + "/a"], ids=lambda place: place[:8])
+@pytest.mark.parametrize(
+    "place",
+    ["file/a", "file/deep/a", "new/" + "x" * 250, "x" * 300 + "/a"],
+    ids=lambda place: place[:8],
+)
 def test_a_place_that_cannot_be_written_is_an_error_that_names_it(tmp_path, place, folder):
     (tmp_path / "file").write_text("in the way")
 
-    with pytest.raises(DataError, match="cannot write here") as caught, replacing(tmp_path / place, folder):
+    with (
+        pytest.raises(DataError, match="cannot write here") as caught,
+        replacing(tmp_path / place, folder),
+    ):
         pytest.fail("the block must not begin")
 
     assert str(caught.value).startswith(str(tmp_path / place))
@@ -244,7 +269,10 @@ def test_a_place_that_cannot_be_written_is_an_error_that_names_it(tmp_path, plac
 
 
 def test_a_full_disk_is_an_error_that_names_the_place_and_leaves_nothing(tmp_path):
-    with pytest.raises(DataError, match=r"a\.txt: cannot write here: No space left on device"), replacing(tmp_path / "a.txt") as beside:
+    with (
+        pytest.raises(DataError, match=r"a\.txt: cannot write here: No space left on device"),
+        replacing(tmp_path / "a.txt") as beside,
+    ):
         beside.symlink_to("/dev/full")
         beside.write_text("too much")
 
@@ -264,7 +292,10 @@ def test_a_folder_in_place_of_a_file_and_a_file_in_place_of_a_folder_are_refused
 
     with pytest.raises(DataError, match="folder: cannot write here"):
         write_text(tmp_path / "folder", "new")
-    with pytest.raises(DataError, match="a file has the name of the folder"), replacing(tmp_path / "file", folder=True):
+    with (
+        pytest.raises(DataError, match="a file has the name of the folder"),
+        replacing(tmp_path / "file", folder=True),
+    ):
         pytest.fail("the block must not begin")
 
     assert everything_in(tmp_path) == ["file", "folder"]
@@ -295,16 +326,22 @@ def test_a_byte_order_mark_is_passed_over_in_the_first_line_only(tmp_path):
     assert list(lines(tmp_path / "a.txt")) == [(1, "one"), (2, "\ufefftwo")]
 
 
-@given(content=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"))))
+@given(
+    content=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r")))
+)
 def test_only_line_ends_cut_lines(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("lines") / "a.txt"
-    content = [f"{number}{line}" for number, line in enumerate(content)]  # no byte order mark in front
+    content = [
+        f"{number}{line}" for number, line in enumerate(content)
+    ]  # no byte order mark in front
     path.write_bytes("".join(f"{line}\n" for line in content).encode())
 
     assert [line for _, line in lines(path)] == content
 
 
-@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x85", "\r"], ids=ascii)
+@pytest.mark.parametrize(
+    "separator", ["\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x85", "\r"], ids=ascii
+)
 def test_separators_inside_real_tokens_do_not_cut_a_line(tmp_path, separator):
     (tmp_path / "a.txt").write_bytes(f"one{separator}two\tO\n".encode())
 

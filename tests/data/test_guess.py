@@ -54,7 +54,10 @@ def test_names_and_columns(name: str, content: str, expected: str, tmp_path: Pat
         ({"text": "a", "spans": []}, "jsonl-spans"),
         ({"text": "a", "tokens": [[0, 1]], "spans": []}, "jsonl-spans"),
         ({"text": "a", "tokens": [[0, 1]], "tags": ["O"]}, "jsonl-spans"),
-        ({"text": "a", "tokens": [{"text": "a", "start": 0, "end": 1, "id": 0}], "spans": []}, "prodigy"),
+        (
+            {"text": "a", "tokens": [{"text": "a", "start": 0, "end": 1, "id": 0}], "spans": []},
+            "prodigy",
+        ),
         ({"text": "a", "spans": [], "answer": "accept"}, "prodigy"),
         ({"text": "a", "label": []}, "doccano"),
         ({"text": "a", "labels": []}, "doccano"),
@@ -66,7 +69,9 @@ def test_names_and_columns(name: str, content: str, expected: str, tmp_path: Pat
 )
 @pytest.mark.parametrize("shape", ["a.jsonl", "a.json", "a", "array.json", "array"])
 def test_records(record: dict[str, object], expected: str, shape: str, tmp_path: Path) -> None:
-    content = json.dumps([record], indent=1) if shape.startswith("array") else json.dumps(record) + "\n"
+    content = (
+        json.dumps([record], indent=1) if shape.startswith("array") else json.dumps(record) + "\n"
+    )
     (tmp_path / shape).write_text(content)
 
     assert formats.guess(tmp_path / shape).name == expected
@@ -94,7 +99,13 @@ def test_a_text_with_annotations_beside_it_is_brat(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "expected"), [("sub/x.ann", "brat"), ("nw/x.apf.xml", "ace05"), ("dataset_dict.json", "hf"), ("state.json", "hf")]
+    ("file", "expected"),
+    [
+        ("sub/x.ann", "brat"),
+        ("nw/x.apf.xml", "ace05"),
+        ("dataset_dict.json", "hf"),
+        ("state.json", "hf"),
+    ],
 )
 def test_folders(file: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / file).parent.mkdir(exist_ok=True)
@@ -106,9 +117,13 @@ def test_folders(file: str, expected: str, tmp_path: Path) -> None:
 def test_what_cannot_be_guessed_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "a.jsonx").write_text('{"question": 1}\n')
 
-    with pytest.raises(DataError, match=r"no known format has such records; name one of conll, .*found '\{"):
+    with pytest.raises(
+        DataError, match=r"no known format has such records; name one of conll, .*found '\{"
+    ):
         formats.guess(tmp_path / "a.jsonx")
-    with pytest.raises(DataError, match="no known format is recognized in this folder; name one of conll, "):
+    with pytest.raises(
+        DataError, match="no known format is recognized in this folder; name one of conll, "
+    ):
         formats.guess(tmp_path)
     with pytest.raises(DataError, match="there is no format 'xml'; there are conll, "):
         formats.read(tmp_path / "a.jsonx", "xml")

@@ -39,26 +39,43 @@ def labels(*names: str) -> object:
 
 @pytest.mark.parametrize("key", ["ner_tags", "tags", "pos_tags"])
 def test_integers_are_decoded_by_the_names_the_dataset_has(key: str, tmp_path: Path) -> None:
-    features = datasets.Features({"tokens": datasets.Sequence(datasets.Value("string")), key: labels("O", "B-PER")})
-    path = saved(tmp_path / "d", {"tokens": [["Lena", "left"], ["x"]], key: [[1, 0], [-1]]}, features)
+    features = datasets.Features(
+        {"tokens": datasets.Sequence(datasets.Value("string")), key: labels("O", "B-PER")}
+    )
+    path = saved(
+        tmp_path / "d", {"tokens": [["Lena", "left"], ["x"]], key: [[1, 0], [-1]]}, features
+    )
 
-    assert list(formats.read(path)) == [Sentence("d:1", ("Lena", "left"), ("B-PER", "O")), Sentence("d:2", ("x",))]
+    assert list(formats.read(path)) == [
+        Sentence("d:1", ("Lena", "left"), ("B-PER", "O")),
+        Sentence("d:2", ("x",)),
+    ]
 
 
 def test_strings_are_taken_as_they_are_and_other_columns_left_alone(tmp_path: Path) -> None:
-    path = saved(tmp_path / "d", {"id": [7], "tokens": [["a", ""]], "tags": [["B-X", "O"]], "image": [b"x"]})
+    path = saved(
+        tmp_path / "d", {"id": [7], "tokens": [["a", ""]], "tags": [["B-X", "O"]], "image": [b"x"]}
+    )
 
     assert list(formats.read(path)) == [Sentence("7", ("a", "\ufffd"), ("B-X", "O"))]
 
 
 def test_hard_tags_are_written_as_class_labels(tmp_path: Path) -> None:
-    formats.write([Sentence("x", ("Lena", "left"), ("B-PER", "O")), Sentence("y", ("a",))], tmp_path / "d", "hf")
+    formats.write(
+        [Sentence("x", ("Lena", "left"), ("B-PER", "O")), Sentence("y", ("a",))],
+        tmp_path / "d",
+        "hf",
+    )
     data = datasets.load_from_disk(str(tmp_path / "d"))
 
     assert data.features["ner_tags"].feature.names == ["O", "B-PER"]
     assert data[0]["ner_tags"] == [1, 0]
     assert data[1]["ner_tags"] is None
-    assert sorted(file.name for file in (tmp_path / "d").iterdir()) == ["data-00000-of-00001.arrow", "dataset_info.json", "state.json"]
+    assert sorted(file.name for file in (tmp_path / "d").iterdir()) == [
+        "data-00000-of-00001.arrow",
+        "dataset_info.json",
+        "state.json",
+    ]
 
 
 def test_a_folder_of_splits_asks_for_one_of_them(tmp_path: Path) -> None:
@@ -77,11 +94,17 @@ def test_a_folder_of_splits_asks_for_one_of_them(tmp_path: Path) -> None:
         ({"words": [["a"]]}, DataError, 'expected a column "tokens".*words'),
         ({"tokens": ["a b"]}, DataError, '"tokens" to be a list of strings'),
         ({"tokens": [["a"]], "tags": ["O"]}, DataError, '"tags" to be a list'),
-        ({"tokens": [["a"]], "tags": [[4]]}, TagError, "an integer that the dataset's ClassLabel names"),
+        (
+            {"tokens": [["a"]], "tags": [[4]]},
+            TagError,
+            "an integer that the dataset's ClassLabel names",
+        ),
         ({"tokens": [["a"]], "tags": [["O", "O"]]}, TagError, "1 tokens and 2 tag rows"),
     ],
 )
-def test_columns_of_another_kind_are_named(columns: dict[str, list[object]], error: type[DataError], match: str, tmp_path: Path) -> None:
+def test_columns_of_another_kind_are_named(
+    columns: dict[str, list[object]], error: type[DataError], match: str, tmp_path: Path
+) -> None:
     with pytest.raises(error, match=match) as caught:
         list(formats.read(saved(tmp_path / "d", columns)))
     assert caught.value.path == tmp_path / "d"

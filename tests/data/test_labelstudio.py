@@ -13,13 +13,25 @@ from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError, TagError
 
 
-def result(start: int, end: int, label: str, text: str | None = None, **more: object) -> dict[str, object]:
-    value = {"start": start, "end": end, "labels": [label], **({} if text is None else {"text": text})}
+def result(
+    start: int, end: int, label: str, text: str | None = None, **more: object
+) -> dict[str, object]:
+    value = {
+        "start": start,
+        "end": end,
+        "labels": [label],
+        **({} if text is None else {"text": text}),
+    }
     return {"from_name": "label", "to_name": "text", "type": "labels", "value": value, **more}
 
 
 def task(text: str, *results: dict[str, object], **more: object) -> dict[str, object]:
-    return {"id": 3, "data": {"text": text}, "annotations": [{"result": list(results), "was_cancelled": False}], **more}
+    return {
+        "id": 3,
+        "data": {"text": text},
+        "annotations": [{"result": list(results), "was_cancelled": False}],
+        **more,
+    }
 
 
 def read(tmp_path: Path, *tasks: object, options: Options | None = None) -> list[Sentence]:
@@ -28,13 +40,22 @@ def read(tmp_path: Path, *tasks: object, options: Options | None = None) -> list
 
 
 def test_an_export_is_read(tmp_path: Path) -> None:
-    (sentence,) = read(tmp_path, task("Lena left", result(0, 4, "PER", "Lena"), {"type": "choices", "value": {"choices": ["x"]}}))
+    (sentence,) = read(
+        tmp_path,
+        task(
+            "Lena left",
+            result(0, 4, "PER", "Lena"),
+            {"type": "choices", "value": {"choices": ["x"]}},
+        ),
+    )
 
     assert (sentence.id, sentence.tokens, sentence.tags) == ("3", ("Lena", "left"), ("B-PER", "O"))
 
 
 def test_tasks_may_stand_one_a_line(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text("\ufeff" + "\n".join(json.dumps(task(text)) for text in ("a", "b")), encoding="utf-8")
+    (tmp_path / "a.jsonl").write_text(
+        "\ufeff" + "\n".join(json.dumps(task(text)) for text in ("a", "b")), encoding="utf-8"
+    )
 
     assert [s.tokens for s in formats.read(tmp_path / "a.jsonl")] == [("a",), ("b",)]
 
@@ -43,28 +64,44 @@ def test_the_last_annotation_that_was_not_cancelled_counts(tmp_path: Path) -> No
     first, second = ({"result": [result(0, 1, label)]} for label in "AB")
     cancelled = {"result": [result(0, 1, "C")], "was_cancelled": True}
     data = {"text": "a"}
-    both, none = read(tmp_path, {"data": data, "annotations": [first, second, cancelled]}, {"data": data, "annotations": [cancelled]})
+    both, none = read(
+        tmp_path,
+        {"data": data, "annotations": [first, second, cancelled]},
+        {"data": data, "annotations": [cancelled]},
+    )
 
     assert both.tags == ("B-B",)
     assert not none.labeled
 
 
 def test_predictions_are_never_labels(tmp_path: Path) -> None:
-    (sentence,) = read(tmp_path, {"data": {"text": "a"}, "annotations": [], "predictions": [{"result": [result(0, 1, "A")]}]})
+    (sentence,) = read(
+        tmp_path,
+        {
+            "data": {"text": "a"},
+            "annotations": [],
+            "predictions": [{"result": [result(0, 1, "A")]}],
+        },
+    )
 
     assert not sentence.labeled
 
 
 def test_the_text_may_have_another_name(tmp_path: Path) -> None:
     one = {"data": {"id": "x", "body": "a", "n": 5}}
-    two = {"data": {"body": "a", "title": "b"}, "annotations": [{"result": [result(0, 1, "A", to_name="title")]}]}
+    two = {
+        "data": {"body": "a", "title": "b"},
+        "annotations": [{"result": [result(0, 1, "A", to_name="title")]}],
+    }
 
     assert [(s.id, s.tokens) for s in read(tmp_path, one, two)] == [("x", ("a",)), ("a:9", ("b",))]
 
 
 def test_offsets_in_utf16_units_are_mended_by_the_text_beside_them(tmp_path: Path) -> None:
     options = Options()
-    (sentence,) = read(tmp_path, task("💩💩 Lena left", result(5, 9, "PER", "Lena")), options=options)
+    (sentence,) = read(
+        tmp_path, task("💩💩 Lena left", result(5, 9, "PER", "Lena")), options=options
+    )
 
     assert sentence.tags == ("O", "O", "B-PER", "O")
     assert options.counts == {"UTF-16 offsets": 1}
@@ -96,7 +133,10 @@ def test_two_labels_on_one_span_overlap(tmp_path: Path) -> None:
         ({"data": {"text": "a"}, "annotations": 5}, '"annotations" to be a list'),
         ({"data": {"text": "a"}, "annotations": [5]}, '"annotations" to be objects'),
         ({"data": {"text": "a"}, "annotations": [{}]}, '"result" to be a list'),
-        ({"data": {"text": "a"}, "annotations": [{"result": [5]}]}, '"result" to be a list of objects'),
+        (
+            {"data": {"text": "a"}, "annotations": [{"result": [5]}]},
+            '"result" to be a list of objects',
+        ),
         (task("a", {"type": "labels"}), 'a "value"'),
         (task("a", {"type": "labels", "value": {"start": 0, "end": 1}}), '"labels" to be a list'),
         (task("a", {"type": "hypertextlabels", "value": {}}), "labels on plain text"),
@@ -113,7 +153,10 @@ def test_a_broken_task_is_named_with_its_line(broken: object, match: str, tmp_pa
 
 
 def test_what_is_written_can_be_imported(tmp_path: Path) -> None:
-    formats.write([Sentence("x", ("New", "York"), ("B-LOC", "I-LOC")), Sentence("y", ("a",))], tmp_path / "a.json")
+    formats.write(
+        [Sentence("x", ("New", "York"), ("B-LOC", "I-LOC")), Sentence("y", ("a",))],
+        tmp_path / "a.json",
+    )
 
     assert json.loads((tmp_path / "a.json").read_text()) == [
         {
@@ -125,13 +168,19 @@ def test_what_is_written_can_be_imported(tmp_path: Path) -> None:
 
 
 def test_a_name_that_ends_in_jsonl_is_written_as_lines(tmp_path: Path) -> None:
-    formats.write([Sentence("x", ("a",)), Sentence("y", ("a",))], tmp_path / "a.jsonl", "labelstudio")
+    formats.write(
+        [Sentence("x", ("a",)), Sentence("y", ("a",))], tmp_path / "a.jsonl", "labelstudio"
+    )
 
-    assert [json.loads(line)["data"]["id"] for line in (tmp_path / "a.jsonl").read_text().splitlines()] == ["x", "y"]
+    assert [
+        json.loads(line)["data"]["id"] for line in (tmp_path / "a.jsonl").read_text().splitlines()
+    ] == ["x", "y"]
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 7, 64])
-def test_an_array_is_the_same_whatever_the_pieces_it_is_read_in(chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_array_is_the_same_whatever_the_pieces_it_is_read_in(
+    chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(records, "_CHUNK", chunk)
     tasks = [{"a": "x" * n, "b": [n, None, True, -1.5e3, {"é\\u00e9": '"]'}]} for n in range(30)]
     (tmp_path / "a.json").write_text(" \n" + json.dumps(tasks, indent=2) + "\n\n", encoding="utf-8")
@@ -181,11 +230,17 @@ def test_a_broken_array_is_named_with_its_line_and_the_start_of_what_stands_ther
     assert (caught.value.line, caught.value.text) == (line, shown)
 
 
-def test_a_broken_array_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_array_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(records, "_CHUNK", 100)
     (tmp_path / "a.json").write_text("[{broken}, " + '{"a": 1}, ' * 1000 + "]")
     sizes: list[int] = []
-    monkeypatch.setattr(records, "_broken", lambda error, end, real=records._broken: sizes.append(end) or real(error, end))
+    monkeypatch.setattr(
+        records,
+        "_broken",
+        lambda error, end, real=records._broken: sizes.append(end) or real(error, end),
+    )
 
     with pytest.raises(DataError):
         list(records.json_array(tmp_path / "a.json"))

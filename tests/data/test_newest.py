@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from seqmix.data.newest import clear_model, name_newest, newest_model, using_model
+from seqmix.data.latest_model import clear_model, name_newest, newest_model, using_model
 from seqmix.errors import ModelError
 
 
@@ -33,7 +33,9 @@ def test_the_project_its_models_and_latest_mean_the_newest_model(tmp_path):
     name_newest(folder / "models", "004")
     model(folder, 5)  # saved, but its trainer was killed before it said so
 
-    assert {newest_model(folder / name) for name in ("", "models", "models/latest")} == {folder / "models" / "004"}
+    assert {newest_model(folder / name) for name in ("", "models", "models/latest")} == {
+        folder / "models" / "004"
+    }
     assert newest_model(folder / "models" / "003") == folder / "models" / "003"
     assert newest_model(tmp_path / "nothing") == tmp_path / "nothing"
 
@@ -70,10 +72,18 @@ def test_links_are_followed_nowhere(tmp_path):
 
 def test_a_model_that_a_process_uses_is_not_cleared_away(tmp_path):
     folder = project(tmp_path / "p", 3)
-    code = "import sys; from pathlib import Path; from seqmix.data.newest import using_model\n"
-    code += "with using_model(Path(sys.argv[1])) as used:\n print(used, flush=True)\n sys.stdin.read()"
+    code = (
+        "import sys; from pathlib import Path; from seqmix.data.latest_model import using_model\n"
+    )
+    code += (
+        "with using_model(Path(sys.argv[1])) as used:\n print(used, flush=True)\n sys.stdin.read()"
+    )
     with subprocess.Popen(
-        [sys.executable, "-c", code, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ)
+        [sys.executable, "-c", code, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
     ) as user:
         assert user.stdout is not None
         assert user.stdout.readline().strip().endswith("models/003")
@@ -95,6 +105,6 @@ def test_a_model_cleared_away_while_it_is_opened_is_followed_by_the_next(tmp_pat
 
     clear_model(found)
     name_newest(folder / "models", "004")
-    monkeypatch.setattr("seqmix.data.newest.newest_model", first_the_old)
+    monkeypatch.setattr("seqmix.data.latest_model.newest_model", first_the_old)
     with using_model(folder) as used:
         assert used.name == "004"

@@ -28,20 +28,34 @@ def read(tmp_path: Path, *records: object, options: Options | None = None) -> li
 
 def test_an_accepted_record_is_read_without_its_white_space_tokens(tmp_path: Path) -> None:
     span = {"start": 0, "end": 9, "token_start": 0, "token_end": 2, "label": "LOC"}
-    (sentence,) = read(tmp_path, {"text": TEXT, "tokens": TOKENS, "spans": [span], "answer": "accept", "_input_hash": 1})
+    (sentence,) = read(
+        tmp_path,
+        {"text": TEXT, "tokens": TOKENS, "spans": [span], "answer": "accept", "_input_hash": 1},
+    )
 
-    assert sentence == Sentence("a:1", ("New", "York", "fell"), ("B-LOC", "I-LOC", "O"), TEXT, ((0, 3), (5, 9), (10, 14)))
+    assert sentence == Sentence(
+        "a:1", ("New", "York", "fell"), ("B-LOC", "I-LOC", "O"), TEXT, ((0, 3), (5, 9), (10, 14))
+    )
 
 
 def test_a_span_may_be_given_by_its_tokens_the_last_one_included(tmp_path: Path) -> None:
-    (sentence,) = read(tmp_path, {"text": TEXT, "tokens": TOKENS, "spans": [{"token_start": 2, "token_end": 3, "label": "X"}]})
+    (sentence,) = read(
+        tmp_path,
+        {
+            "text": TEXT,
+            "tokens": TOKENS,
+            "spans": [{"token_start": 2, "token_end": 3, "label": "X"}],
+        },
+    )
 
     assert sentence.tags == ("O", "B-X", "I-X")
 
 
 def test_answers_other_than_accept_are_passed_over_and_counted(tmp_path: Path) -> None:
     options = Options()
-    records = [{"text": "a b", "spans": [], "answer": answer} for answer in ("reject", "accept", "ignore")]
+    records = [
+        {"text": "a b", "spans": [], "answer": answer} for answer in ("reject", "accept", "ignore")
+    ]
 
     assert [s.id for s in read(tmp_path, *records, options=options)] == ["a:2"]
     assert options.counts == {"not accepted": 2}
@@ -55,10 +69,16 @@ def test_a_task_without_spans_and_answer_is_unlabeled(tmp_path: Path) -> None:
 
 
 def test_the_last_token_of_a_written_span_is_inclusive(tmp_path: Path) -> None:
-    formats.write([Sentence("x", ("New", "York", "fell"), ("B-LOC", "I-LOC", "O"))], tmp_path / "b.jsonl", "prodigy")
+    formats.write(
+        [Sentence("x", ("New", "York", "fell"), ("B-LOC", "I-LOC", "O"))],
+        tmp_path / "b.jsonl",
+        "prodigy",
+    )
     record = json.loads((tmp_path / "b.jsonl").read_text())
 
-    assert record["spans"] == [{"start": 0, "end": 8, "token_start": 0, "token_end": 1, "label": "LOC"}]
+    assert record["spans"] == [
+        {"start": 0, "end": 8, "token_start": 0, "token_end": 1, "label": "LOC"}
+    ]
     assert record["answer"] == "accept"
     assert record["tokens"][1] == {"text": "York", "start": 4, "end": 8, "id": 1, "ws": True}
 
@@ -72,7 +92,14 @@ def test_the_last_token_of_a_written_span_is_inclusive(tmp_path: Path) -> None:
         ({"text": "a", "spans": [5]}, "a span to be an object"),
         ({"text": "a", "spans": [{"start": 0, "end": 1}]}, "label of a span"),
         ({"text": "a", "spans": [{"label": "X"}]}, "whole numbers"),
-        ({"text": TEXT, "tokens": TOKENS, "spans": [{"token_start": 3, "token_end": 4, "label": "X"}]}, "in the 4 tokens"),
+        (
+            {
+                "text": TEXT,
+                "tokens": TOKENS,
+                "spans": [{"token_start": 3, "token_end": 4, "label": "X"}],
+            },
+            "in the 4 tokens",
+        ),
     ],
 )
 def test_a_broken_record_says_what_was_expected(record: object, match: str, tmp_path: Path) -> None:

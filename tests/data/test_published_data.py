@@ -11,7 +11,9 @@ from seqmix.data.formats import Options
 from seqmix.data.scheme import is_legal, spans
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the published corpora are not in {DATA}")
+pytestmark = pytest.mark.skipif(
+    not DATA.is_dir(), reason=f"the published corpora are not in {DATA}"
+)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,14 @@ def test_counts_are_the_published_ones(file: str, sentences: int, found: int | N
 
 
 def test_the_hash_tokens_of_wikigold_are_tokens() -> None:
-    assert sum(token == "#" for sentence in formats.read(DATA / "wikigold" / "wikigold.conll.txt") for token in sentence.tokens) == 39
+    assert (
+        sum(
+            token == "#"
+            for sentence in formats.read(DATA / "wikigold" / "wikigold.conll.txt")
+            for token in sentence.tokens
+        )
+        == 39
+    )
 
 
 def test_the_two_stray_i_tags_of_webpage_are_mended() -> None:
@@ -63,6 +72,11 @@ def test_the_two_stray_i_tags_of_webpage_are_mended() -> None:
 
 def test_the_empty_tokens_of_the_broad_twitter_corpus_keep_their_place() -> None:
     options = Options()
-    tokens = [token for name in ("btc.dev", "btc.test") for s in formats.read(DATA / "btc" / name, options=options) for token in s.tokens]
+    tokens = [
+        token
+        for name in ("btc.dev", "btc.test")
+        for s in formats.read(DATA / "btc" / name, options=options)
+        for token in s.tokens
+    ]
 
     assert options.counts["empty token"] == tokens.count("\ufffd") == 7

@@ -29,7 +29,12 @@ def mentions():
     """Every entity as (type, tokens in lower case, split, sentence id): London and LONDON are one mention."""
     for split, sentence in everything(ENTITIES):
         for span in spans(sentence.tags):
-            yield span.type, tuple(token.casefold() for token in sentence.tokens[span.start : span.end]), split, sentence.id
+            yield (
+                span.type,
+                tuple(token.casefold() for token in sentence.tokens[span.start : span.end]),
+                split,
+                sentence.id,
+            )
 
 
 def scattered(found):
@@ -38,7 +43,12 @@ def scattered(found):
 
 @BOTH
 def test_the_splits_have_their_sizes(corpus):
-    assert {split: len(sentences) for split, sentences in corpus.items()} == {"train": 500, "dev": 100, "test": 200, "reserve": 100}
+    assert {split: len(sentences) for split, sentences in corpus.items()} == {
+        "train": 500,
+        "dev": 100,
+        "test": 200,
+        "reserve": 100,
+    }
 
 
 @BOTH
@@ -50,7 +60,9 @@ def test_ids_differ_and_name_their_split(corpus):
 
 
 def test_both_corpora_label_the_same_sentences():
-    assert [(s.id, s.tokens) for _, s in everything(ENTITIES)] == [(s.id, s.tokens) for _, s in everything(TRIGGERS)]
+    assert [(s.id, s.tokens) for _, s in everything(ENTITIES)] == [
+        (s.id, s.tokens) for _, s in everything(TRIGGERS)
+    ]
 
 
 def test_no_sentence_stands_twice():
@@ -69,7 +81,9 @@ def test_no_rare_entity_stands_in_two_splits():
 
 
 def test_no_surname_stands_in_two_splits():
-    found = places((mention[-1], split, id) for type, mention, split, id in mentions() if type == "PER")
+    found = places(
+        (mention[-1], split, id) for type, mention, split, id in mentions() if type == "PER"
+    )
 
     assert len(found) > 100
     assert scattered(found) == {}
@@ -80,7 +94,9 @@ def test_every_tag_is_hard_and_legal_bio(corpus):
     for _, sentence in everything(corpus):
         assert sentence.hard
         assert is_legal(sentence.tags, "BIO"), sentence
-    assert detect(tag for _, sentence in everything(corpus) for tag in (*sentence.tags, "O")) == "BIO"
+    assert (
+        detect(tag for _, sentence in everything(corpus) for tag in (*sentence.tags, "O")) == "BIO"
+    )
 
 
 @pytest.mark.parametrize("split", SPLITS)
@@ -89,7 +105,16 @@ def test_every_split_has_every_type_and_no_other(split):
         return {span.type for sentence in corpus[split] for span in spans(sentence.tags)}
 
     assert types(ENTITIES) == {"PER", "ORG", "LOC", "MISC"}
-    assert types(TRIGGERS) == {"Life", "Movement", "Transaction", "Conflict", "Contact", "Personnel", "Justice", "Contest"}
+    assert types(TRIGGERS) == {
+        "Life",
+        "Movement",
+        "Transaction",
+        "Conflict",
+        "Contact",
+        "Personnel",
+        "Justice",
+        "Contest",
+    }
 
 
 @pytest.mark.parametrize("split", SPLITS)
@@ -98,18 +123,29 @@ def test_every_split_is_as_hard_as_real_text(split):
 
     assert sum(set(sentence.tags) == {"O"} for sentence in sentences) >= 0.2 * len(sentences)
     assert any(len(sentence) > 40 for sentence in sentences)
-    assert any(len(sentence) > 3 and " ".join(sentence.tokens).isupper() and spans(sentence.tags) for sentence in sentences)
+    assert any(
+        len(sentence) > 3 and " ".join(sentence.tokens).isupper() and spans(sentence.tags)
+        for sentence in sentences
+    )
 
 
 def test_no_token_is_empty_or_holds_white_space():
-    assert all(token.split() == [token] for _, sentence in everything(ENTITIES) for token in sentence.tokens)
+    assert all(
+        token.split() == [token]
+        for _, sentence in everything(ENTITIES)
+        for token in sentence.tokens
+    )
 
 
 def test_the_guidelines_travel_with_the_corpus_and_explain_every_type():
-    guidelines = (files("seqmix.data.samples") / "gazette" / "GUIDELINES.md").read_text(encoding="utf-8")
+    guidelines = (files("seqmix.data.samples") / "gazette" / "GUIDELINES.md").read_text(
+        encoding="utf-8"
+    )
 
     for corpus in (ENTITIES, TRIGGERS):
-        for type in {span.type for _, sentence in everything(corpus) for span in spans(sentence.tags)}:
+        for type in {
+            span.type for _, sentence in everything(corpus) for span in spans(sentence.tags)
+        }:
             assert f"\n| {type} |" in guidelines
 
 

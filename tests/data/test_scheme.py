@@ -6,7 +6,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
-from seqmix.data.scheme import SCHEMES, convert, detect, is_legal, legal_moves, repair, spans, tag, token_spans
+from seqmix.data.scheme import (
+    SCHEMES,
+    convert,
+    detect,
+    is_legal,
+    legal_moves,
+    repair,
+    spans,
+    tag,
+    token_spans,
+)
 from seqmix.data.sentence import Span
 from seqmix.data.tagset import TagSet
 from seqmix.errors import TagError
@@ -21,14 +31,21 @@ PREFIXES = {"BIO": "BI", "IOB1": "BI", "BIOES": "BIES", "BILOU": "BILU", "IO": "
 def sentences(draw):
     """Spans in order, none overlapping, some touching; and the length of their sentence."""
     found, at = [], 0
-    for gap, width, type in draw(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3), st.sampled_from(TYPES)), max_size=6)):
+    for gap, width, type in draw(
+        st.lists(
+            st.tuples(st.integers(0, 2), st.integers(1, 3), st.sampled_from(TYPES)), max_size=6
+        )
+    ):
         found.append(Span(at + gap, at + gap + width, type))
         at += gap + width
     return found, at + draw(st.integers(0, 2))
 
 
 def any_tags(prefixes="BIESLU"):
-    return st.lists(st.sampled_from(["O", *(f"{prefix}-{type}" for prefix in prefixes for type in TYPES)]), max_size=8)
+    return st.lists(
+        st.sampled_from(["O", *(f"{prefix}-{type}" for prefix in prefixes for type in TYPES)]),
+        max_size=8,
+    )
 
 
 def joined(found):
@@ -59,7 +76,12 @@ def test_each_scheme_spells_the_same_spans_in_its_own_way(scheme, tags):
 
 
 def test_io_joins_neighbors_of_one_type():
-    assert tag([Span(0, 2, "PER"), Span(2, 3, "PER"), Span(3, 4, "LOC")], 4, "IO") == ["I-PER", "I-PER", "I-PER", "I-LOC"]
+    assert tag([Span(0, 2, "PER"), Span(2, 3, "PER"), Span(3, 4, "LOC")], 4, "IO") == [
+        "I-PER",
+        "I-PER",
+        "I-PER",
+        "I-LOC",
+    ]
     assert spans(["I-PER", "I-PER", "I-PER", "I-LOC"]) == [Span(0, 3, "PER"), Span(3, 4, "LOC")]
 
 
@@ -112,7 +134,9 @@ def test_the_spans_of_any_tags_are_those_seqeval_sees(tags):
 
 @given(any_tags())
 def test_last_and_unit_read_as_end_and_single(tags):
-    assert spans(tags) == spans([{"L": "E", "U": "S"}.get(name[0], name[0]) + name[1:] for name in tags])
+    assert spans(tags) == spans(
+        [{"L": "E", "U": "S"}.get(name[0], name[0]) + name[1:] for name in tags]
+    )
 
 
 @given(any_tags())
@@ -125,7 +149,11 @@ def test_spans_are_in_order_do_not_overlap_and_leave_out_exactly_the_outside(tag
 
 
 def test_a_bare_tag_among_outside_reads_as_inside():
-    assert spans(["PER", "PER", "O", "B-LRB", "-LRB-"]) == [Span(0, 2, "PER"), Span(3, 4, "LRB"), Span(4, 5, "-LRB-")]
+    assert spans(["PER", "PER", "O", "B-LRB", "-LRB-"]) == [
+        Span(0, 2, "PER"),
+        Span(3, 4, "LRB"),
+        Span(4, 5, "-LRB-"),
+    ]
     assert spans(["N-1", "V-1", "O"]) == [Span(0, 1, "N-1"), Span(1, 2, "V-1")]
 
 
@@ -137,7 +165,11 @@ def test_spans_may_come_in_any_order():
     assert tag([Span(2, 3, "LOC"), Span(0, 1, "PER")], 3) == ["B-PER", "O", "B-LOC"]
 
 
-@pytest.mark.parametrize("span", [Span(-1, 1, "X"), Span(1, 1, "X"), Span(2, 1, "X"), Span(2, 4, "X"), Span(3, 4, "X")], ids=str)
+@pytest.mark.parametrize(
+    "span",
+    [Span(-1, 1, "X"), Span(1, 1, "X"), Span(2, 1, "X"), Span(2, 4, "X"), Span(3, 4, "X")],
+    ids=str,
+)
 def test_a_span_outside_its_sentence_is_refused(span):
     with pytest.raises(TagError) as caught:
         tag([span], 3)
@@ -240,7 +272,10 @@ def test_repair_gives_legal_bio_with_the_spans_conlleval_sees(tags):
 def test_repair_changes_nothing_but_stray_inside_tags(tags):
     repaired = repair(tags)
 
-    assert all(new == old or (old[0], new[0], old[2:]) == ("I", "B", new[2:]) for old, new in zip(tags, repaired, strict=True))
+    assert all(
+        new == old or (old[0], new[0], old[2:]) == ("I", "B", new[2:])
+        for old, new in zip(tags, repaired, strict=True)
+    )
     assert (repaired == tags) == is_legal(tags)
 
 
@@ -250,7 +285,9 @@ def moves_are_legal(tags, start, moves, end):
 
 @pytest.mark.parametrize("scheme", ["BIO", "BIOES", "BILOU"])
 def test_tags_are_legal_exactly_when_all_their_moves_are(scheme):
-    tag_set = TagSet.ordered(["O", *(f"{prefix}-{type}" for prefix in PREFIXES[scheme] for type in ("PER", "LOC"))])
+    tag_set = TagSet.ordered(
+        ["O", *(f"{prefix}-{type}" for prefix in PREFIXES[scheme] for type in ("PER", "LOC"))]
+    )
     allowed = legal_moves(tag_set)
     legal = 0
 
@@ -265,7 +302,9 @@ def test_tags_are_legal_exactly_when_all_their_moves_are(scheme):
 @pytest.mark.parametrize("scheme", ["BIO", "BIOES", "BILOU"])
 @given(sentences())
 def test_the_moves_allow_whatever_the_scheme_spells(scheme, sentence):
-    tag_set = TagSet.ordered(["O", *(f"{prefix}-{type}" for prefix in PREFIXES[scheme] for type in TYPES)])
+    tag_set = TagSet.ordered(
+        ["O", *(f"{prefix}-{type}" for prefix in PREFIXES[scheme] for type in TYPES)]
+    )
     tags = tag(*sentence, scheme)
 
     assert not tags or moves_are_legal([tag_set.id(name) for name in tags], *legal_moves(tag_set))

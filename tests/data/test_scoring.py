@@ -21,7 +21,10 @@ EXACTLY = {"rel": 1e-12, "abs": 1e-12}
 
 def for_seqeval(sequences):
     """seqeval knows no BILOU outside its strict mode: L- and U- are E- and S- by another name."""
-    return [["ES"["LU".index(tag[0])] + tag[1:] if tag[0] in "LU" else tag for tag in tags] for tags in sequences]
+    return [
+        ["ES"["LU".index(tag[0])] + tag[1:] if tag[0] in "LU" else tag for tag in tags]
+        for tags in sequences
+    ]
 
 
 def random_sequences(rng, scheme, n):
@@ -33,7 +36,12 @@ def random_sequences(rng, scheme, n):
         tags = names[rng.choice(len(names), size=length, p=weights)].tolist()
         gold.append(convert(tags, scheme) if number % 2 else tags)
         noise = names[rng.choice(len(names), size=length, p=weights)].tolist()
-        found.append([b if changed else a for a, b, changed in zip(gold[-1], noise, rng.random(length) < 0.25, strict=True)])
+        found.append(
+            [
+                b if changed else a
+                for a, b, changed in zip(gold[-1], noise, rng.random(length) < 0.25, strict=True)
+            ]
+        )
     return gold, found
 
 
@@ -44,15 +52,25 @@ def test_ten_thousand_sequences_score_as_seqeval_scores_them(scheme):
     for at in range(0, 10_000, 100):
         ours = score(gold[at : at + 100], found[at : at + 100])
         report = classification_report(
-            for_seqeval(gold[at : at + 100]), for_seqeval(found[at : at + 100]), output_dict=True, zero_division=0
+            for_seqeval(gold[at : at + 100]),
+            for_seqeval(found[at : at + 100]),
+            output_dict=True,
+            zero_division=0,
         )
         per_type = {type: own for type, own in report.items() if not type.endswith(" avg")}
         assert {
-            type: {"precision": own.precision, "recall": own.recall, "f1-score": own.f1, "support": own.gold}
+            type: {
+                "precision": own.precision,
+                "recall": own.recall,
+                "f1-score": own.f1,
+                "support": own.gold,
+            }
             for type, own in ours.by_type.items()
         } == {type: pytest.approx(own, **EXACTLY) for type, own in per_type.items()}
         micro, macro = report["micro avg"], report["macro avg"]
-        assert (ours.precision, ours.recall, ours.f1) == pytest.approx((micro["precision"], micro["recall"], micro["f1-score"]), **EXACTLY)
+        assert (ours.precision, ours.recall, ours.f1) == pytest.approx(
+            (micro["precision"], micro["recall"], micro["f1-score"]), **EXACTLY
+        )
         assert ours.macro_f1 == pytest.approx(macro["f1-score"], **EXACTLY)
         assert ours.gold == micro["support"]
         assert 0.2 < ours.f1 < 0.9  # the sequences are neither all right nor all wrong
@@ -61,7 +79,9 @@ def test_ten_thousand_sequences_score_as_seqeval_scores_them(scheme):
 @st.composite
 def tagged_pairs(draw):
     length = draw(st.integers(1, 5))
-    names = st.sampled_from(["O", *(f"{prefix}-{type}" for prefix in "BIES" for type in ("X", "Y"))])
+    names = st.sampled_from(
+        ["O", *(f"{prefix}-{type}" for prefix in "BIES" for type in ("X", "Y"))]
+    )
     own = st.lists(names, min_size=length, max_size=length)
     return draw(own), draw(own)
 
@@ -194,11 +214,17 @@ def test_a_score_as_plain_numbers_names_its_split():
 def conll03():
     if not CONLL03.exists():
         pytest.skip(f"the Reuters corpus may not be shared and is not at {CONLL03}")
-    return {split: list(formats.read(CONLL03 / f"{split}.txt", "conll")) for split in ("train", "valid", "test")}
+    return {
+        split: list(formats.read(CONLL03 / f"{split}.txt", "conll"))
+        for split in ("train", "valid", "test")
+    }
 
 
 def test_conll03_has_as_many_spans_as_published(conll03):
-    counts = {split: sum(len(spans(sentence.tags)) for sentence in sentences) for split, sentences in conll03.items()}
+    counts = {
+        split: sum(len(spans(sentence.tags)) for sentence in sentences)
+        for split, sentences in conll03.items()
+    }
 
     assert counts == {"train": 23_499, "valid": 5_942, "test": 5_648}
 
@@ -214,12 +240,17 @@ def test_the_baseline_of_conll03_scores_as_published(conll03):
     for sentence in conll03["train"]:
         for span in spans(sentence.tags):
             seen[sentence.tokens[span.start : span.end]][span.type] += 1
-    known = {phrase: min(types, key=lambda type: (-types[type], type)) for phrase, types in seen.items()}
+    known = {
+        phrase: min(types, key=lambda type: (-types[type], type)) for phrase, types in seen.items()
+    }
     longest = max(map(len, known))
 
     def figures(split):
         sentences = conll03[split]
-        ours = score([s.tags for s in sentences], [tag(longest_matches(s.tokens, known, longest), len(s)) for s in sentences])
+        ours = score(
+            [s.tags for s in sentences],
+            [tag(longest_matches(s.tokens, known, longest), len(s)) for s in sentences],
+        )
         return [f"{100 * figure:.2f}" for figure in (ours.precision, ours.recall, ours.f1)]
 
     assert figures("valid") == ["78.33", "65.23", "71.18"]
@@ -229,7 +260,14 @@ def test_the_baseline_of_conll03_scores_as_published(conll03):
 def longest_matches(tokens, known, longest):
     at = 0
     while at < len(tokens):
-        width = next((n for n in range(min(longest, len(tokens) - at), 0, -1) if tokens[at : at + n] in known), 0)
+        width = next(
+            (
+                n
+                for n in range(min(longest, len(tokens) - at), 0, -1)
+                if tokens[at : at + n] in known
+            ),
+            0,
+        )
         if width:
             yield Span(at, at + width, known[tokens[at : at + width]])
         at += width or 1

@@ -60,7 +60,11 @@ def test_a_row_that_is_no_distribution_is_refused_with_its_weights_shown(row):
 
 
 def test_rounding_in_the_weights_is_forgiven():
-    assert one({"O": 0.33333, "B-PER": 0.33333, "B-LOC": 0.33333}) == {"O": 0.33333, "B-PER": 0.33333, "B-LOC": 0.33333}
+    assert one({"O": 0.33333, "B-PER": 0.33333, "B-LOC": 0.33333}) == {
+        "O": 0.33333,
+        "B-PER": 0.33333,
+        "B-LOC": 0.33333,
+    }
 
 
 @given(tags)
@@ -131,8 +135,15 @@ def test_a_sentence_is_labeled_anew_and_keeps_all_the_rest():
     after = before.with_tags(["O", None])
 
     assert after.tags == ("O", None)
-    assert (after.id, after.tokens, after.text, after.offsets) == (before.id, before.tokens, before.text, before.offsets)
-    assert before.unlabeled() == Sentence("s1", ("Lena", "left"), (), "Lena  left", ((0, 4), (6, 10)))
+    assert (after.id, after.tokens, after.text, after.offsets) == (
+        before.id,
+        before.tokens,
+        before.text,
+        before.offsets,
+    )
+    assert before.unlabeled() == Sentence(
+        "s1", ("Lena", "left"), (), "Lena  left", ((0, 4), (6, 10))
+    )
     with pytest.raises(TagError):
         before.with_tags(["O"])
 
@@ -157,7 +168,10 @@ def test_tokens_are_found_at_their_offsets_when_the_text_is_not_known(tokens):
 
 
 def test_the_raw_text_is_used_where_it_is_known():
-    assert Sentence("s1", ("do", "n't"), text="don't", offsets=((0, 2), (2, 5))).located() == ("don't", ((0, 2), (2, 5)))
+    assert Sentence("s1", ("do", "n't"), text="don't", offsets=((0, 2), (2, 5))).located() == (
+        "don't",
+        ((0, 2), (2, 5)),
+    )
 
 
 def test_two_sentences_with_one_id_are_refused():

@@ -14,12 +14,21 @@ from seqmix.data import formats
 from seqmix.data.sentence import Sentence
 
 MEGABYTE = 1 << 20
-LONG = "long" * 100  # few and long tokens: what is measured is memory, and every allocation under measurement takes its time
+LONG = (
+    "long" * 100
+)  # few and long tokens: what is measured is memory, and every allocation under measurement takes its time
 CONLL = f"{LONG}\tNN\tB-PER\n{LONG}\tVB\tO\n" * 20 + "\n"
 RECORDS = {
     "jsonl-tokens": {"tokens": [LONG] * 40, "ner_tags": ["O"] * 40},
-    "jsonl-spans": {"text": LONG * 40, "tokens": [[0, 400]], "spans": [{"start": 0, "end": 400, "label": "X"}]},
-    "labelstudio": {"data": {"text": LONG * 40, "tokens": [[0, 400]]}, "annotations": [{"result": []}]},
+    "jsonl-spans": {
+        "text": LONG * 40,
+        "tokens": [[0, 400]],
+        "spans": [{"start": 0, "end": 400, "label": "X"}],
+    },
+    "labelstudio": {
+        "data": {"text": LONG * 40, "tokens": [[0, 400]]},
+        "annotations": [{"result": []}],
+    },
 }
 
 
@@ -62,13 +71,21 @@ def test_a_large_array_on_one_line_streams(tmp_path: Path) -> None:
     times = fill(tmp_path / "a.json", piece, 60 * MEGABYTE)
     (tmp_path / "b.json").write_bytes(b"[" + (tmp_path / "a.json").read_bytes().rstrip(b",") + b"]")
 
-    with peak_below(10 * MEGABYTE):  # a megabyte of text is four in memory where it is not all ASCII, and is copied when it is refilled
+    with peak_below(
+        10 * MEGABYTE
+    ):  # a megabyte of text is four in memory where it is not all ASCII, and is copied when it is refilled
         assert sum(1 for _ in formats.read(tmp_path / "b.json")) == times
 
 
-@pytest.mark.parametrize("name", ["conll", "conllu", "jsonl-tokens", "jsonl-spans", "doccano", "prodigy", "labelstudio", "brat"])
+@pytest.mark.parametrize(
+    "name",
+    ["conll", "conllu", "jsonl-tokens", "jsonl-spans", "doccano", "prodigy", "labelstudio", "brat"],
+)
 def test_writing_streams(name: str, tmp_path: Path) -> None:
-    many = (Sentence(f"d{i // 10}:{i}", tuple(f"{LONG}{i}" for _ in range(50)), ("B-X",) * 50) for i in range(100))
+    many = (
+        Sentence(f"d{i // 10}:{i}", tuple(f"{LONG}{i}" for _ in range(50)), ("B-X",) * 50)
+        for i in range(100)
+    )
 
     with peak_below(MEGABYTE):  # of about two
         formats.write(many, tmp_path / "out", name)

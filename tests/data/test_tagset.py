@@ -62,7 +62,12 @@ def test_a_tag_set_of_bio_data_can_spell_any_span_of_its_types(types):
 
 
 def test_tags_of_other_schemes_are_taken_as_they_are():
-    assert TagSet.of([sentence("S-PER", "O", "B-LOC", "E-LOC")]).tags == ("O", "B-LOC", "E-LOC", "S-PER")
+    assert TagSet.of([sentence("S-PER", "O", "B-LOC", "E-LOC")]).tags == (
+        "O",
+        "B-LOC",
+        "E-LOC",
+        "S-PER",
+    )
     assert TagSet.of([sentence("NOUN", "VERB")]).tags == ("NOUN", "VERB")
 
 
@@ -86,7 +91,10 @@ def test_an_unknown_tag_is_named_beside_the_known_ones():
     with pytest.raises(TagError) as caught:
         BIO.id("B-ORG")
 
-    assert str(caught.value) == "unknown tag; this tag set has O, B-LOC, B-PER, I-LOC, I-PER; found 'B-ORG'"
+    assert (
+        str(caught.value)
+        == "unknown tag; this tag set has O, B-LOC, B-PER, I-LOC, I-PER; found 'B-ORG'"
+    )
     for row in ("B-ORG", {"O": 0.5, "B-ORG": 0.5}):
         with pytest.raises(TagError, match="'B-ORG'"):
             BIO.rows(sentence("O", row))
@@ -122,7 +130,9 @@ def test_rows_sum_to_one_and_hold_the_weights(rows):
     np.testing.assert_allclose(array.sum(axis=1), 1, atol=1e-5)
     for own, row in zip(array, rows, strict=True):
         expected = {row: 1.0} if isinstance(row, str) else row
-        assert {tag: weight for tag, weight in zip(BIO.tags, own.tolist(), strict=True) if weight} == pytest.approx(expected)
+        assert {
+            tag: weight for tag, weight in zip(BIO.tags, own.tolist(), strict=True) if weight
+        } == pytest.approx(expected)
 
 
 def test_a_missing_row_is_all_nan_and_no_other_row_is():
@@ -146,7 +156,9 @@ def test_an_array_with_all_of_its_weight_on_one_tag_is_a_hard_row():
 
 def test_a_row_of_many_small_weights_is_still_a_row_that_sums_to_one():
     many = TagSet.ordered([f"T{i}" for i in range(1000)])
-    weights = np.random.default_rng(0).dirichlet(np.full(1000, 0.1)).astype(np.float32) * np.float32(1.001)
+    weights = np.random.default_rng(0).dirichlet(np.full(1000, 0.1)).astype(
+        np.float32
+    ) * np.float32(1.001)
 
     assert sum(sentence(many.row(weights)).tags[0].values()) == pytest.approx(1, abs=1e-9)
 

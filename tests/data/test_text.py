@@ -61,7 +61,19 @@ def test_a_sentence_from_text_has_the_text_behind_each_token(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "offsets", [None, "ab", [[0]], [[0, 1.0]], [[True, 1]], [[0, 9]], [[-1, 1]], [[2, 3], [0, 1]], [[0, 2], [1, 3]], [[2, 1]]]
+    "offsets",
+    [
+        None,
+        "ab",
+        [[0]],
+        [[0, 1.0]],
+        [[True, 1]],
+        [[0, 9]],
+        [[-1, 1]],
+        [[2, 3], [0, 1]],
+        [[0, 2], [1, 3]],
+        [[2, 1]],
+    ],
 )
 def test_offsets_from_outside_are_checked(offsets: object) -> None:
     with pytest.raises(DataError, match="expected offsets"):
@@ -75,8 +87,16 @@ def test_offsets_from_outside_are_checked(offsets: object) -> None:
         (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAD9), (0xFF66, 0xFF9F), (0x20000, 0x3134A),
     ],
 )  # fmt: skip
-def test_scripts_without_spaces_are_cut_character_by_character_from_their_first_to_their_last(first: int, last: int) -> None:
-    assert cut(chr(first) * 2 + "ab" + chr(last) * 2) == [chr(first), chr(first), "ab", chr(last), chr(last)]
+def test_scripts_without_spaces_are_cut_character_by_character_from_their_first_to_their_last(
+    first: int, last: int
+) -> None:
+    assert cut(chr(first) * 2 + "ab" + chr(last) * 2) == [
+        chr(first),
+        chr(first),
+        "ab",
+        chr(last),
+        chr(last),
+    ]
 
 
 @pytest.mark.parametrize("code", [0x0F00, 0x10A0, 0x3105, 0xA000, 0xFB00])

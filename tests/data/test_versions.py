@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from seqmix.data.versions import foreign
+from seqmix.data.format_versions import foreign
 
 
 @pytest.mark.parametrize("known", [1, 2, 5])
@@ -18,6 +18,11 @@ def test_what_is_no_number_of_a_format_is_called_damaged(found):
 
 
 def test_a_newer_format_says_to_upgrade_and_an_older_one_to_migrate():
-    assert foreign(Path("run"), 3, 2) == "run has format 3, made by a newer seqmix; this one reads formats up to 2: upgrade seqmix"
-    assert foreign(Path("run"), 1, 2).endswith("made by an older seqmix; bring it to format 2 with: seqmix migrate run")
+    assert (
+        foreign(Path("run"), 3, 2)
+        == "run has format 3, made by a newer seqmix; this one reads formats up to 2: upgrade seqmix"
+    )
+    assert foreign(Path("run"), 1, 2).endswith(
+        "made by an older seqmix; bring it to format 2 with: seqmix migrate run"
+    )
     assert "newer" in foreign(Path("run"), 9, 2) and "older" in foreign(Path("run"), 1, 9)

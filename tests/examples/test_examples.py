@@ -14,12 +14,19 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.slow
 def test_a_folder_of_text_becomes_a_tagger() -> None:
-    run = subprocess.run([sys.executable, EXAMPLES / "01_folder_of_text_to_tagger.py"], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, EXAMPLES / "01_folder_of_text_to_tagger.py"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
     scores = [float(found) for found in re.findall(r"F1 (0\.\d+)", run.stdout)]
     assert len(scores) == 3
     assert scores[-1] > scores[0]
-    assert "Lena/B-PER" in run.stdout  # 48 sentences are few: whether "Okafor" goes on or begins anew is luck
+    assert (
+        "Lena/B-PER" in run.stdout
+    )  # 48 sentences are few: whether "Okafor" goes on or begins anew is luck
     assert "University/B-ORG of/I-ORG" in run.stdout
 
 

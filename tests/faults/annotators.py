@@ -85,7 +85,9 @@ def kill_servers(place: Path, kills: int, rng: random.Random) -> Served:
     return served
 
 
-def fill_disk(root: Path, log: Path, rng: random.Random, pages: int = 24) -> tuple[int, int, list[str]]:
+def fill_disk(
+    root: Path, log: Path, rng: random.Random, pages: int = 24
+) -> tuple[int, int, list[str]]:
     """Answers while the disk gets full and again when it has room: how many were acknowledged before and after, and what is wrong."""
     folder, answers = root / "names", dict[str, list[Any]]()
     mounts.small_disk(root)
@@ -108,17 +110,24 @@ def fill_disk(root: Path, log: Path, rng: random.Random, pages: int = 24) -> tup
 def complaints(folder: Path, answers: dict[str, list[Any]]) -> list[str]:
     """What a store lacks of what was acknowledged; looked for in a child, so that no connection is inherited by the next server."""
     found = folder.parent / "found"
-    ended = forked.run(lambda: found.write_text("\n".join(_complaints(folder, answers))) and 0, folder.parent / "checked")
+    ended = forked.run(
+        lambda: found.write_text("\n".join(_complaints(folder, answers))) and 0,
+        folder.parent / "checked",
+    )
     return [ended.said[-500:]] if ended.code else found.read_text().splitlines()
 
 
 def _make(folder: Path) -> None:
-    sentences = (Sentence(f"s{i}", ("Lena", "left", "Oslo", str(i), ".")) for i in range(_SENTENCES))
+    sentences = (
+        Sentence(f"s{i}", ("Lena", "left", "Oslo", str(i), ".")) for i in range(_SENTENCES)
+    )
     create_project(folder, sentences, Settings("names", ("PER", "LOC"), audit_share=0.0))
 
 
 def _serve(folder: Path, log: Path) -> forked.Child:
-    return forked.start(lambda: run(["annotate", str(folder), "--port", "0", "--no-browser", "--no-train"]), log)
+    return forked.start(
+        lambda: run(["annotate", str(folder), "--port", "0", "--no-browser", "--no-train"]), log
+    )
 
 
 def _link(server: forked.Child) -> tuple[int, str]:
@@ -147,7 +156,16 @@ def _complaints(folder: Path, answers: dict[str, list[Any]]) -> list[str]:
         (whole,) = store.execute("PRAGMA integrity_check").fetchone()
     wrong = [f"the store is damaged: {whole}"] if whole != "ok" else []
     with open_project(folder) as own:
-        said = [(answer.sentence_id, [list(mark) for mark in answer.spans]) for answer in own.store.answers()]
+        said = [
+            (answer.sentence_id, [list(mark) for mark in answer.spans])
+            for answer in own.store.answers()
+        ]
     there = dict(said)
-    wrong += [f"{len(said) - len(there)} sentences have two answers"] if len(said) != len(there) else []
-    return wrong + [f"the answer to {id} was acknowledged and is lost" for id, marks in answers.items() if there.get(id) != marks]
+    wrong += (
+        [f"{len(said) - len(there)} sentences have two answers"] if len(said) != len(there) else []
+    )
+    return wrong + [
+        f"the answer to {id} was acknowledged and is lost"
+        for id, marks in answers.items()
+        if there.get(id) != marks
+    ]

@@ -25,7 +25,9 @@ import power
 from annotators import kill_servers
 from scenes import Scene, Stage, fresh, leftovers, scenes
 
-_MEMORY = Path("/dev/shm")  # a disk on which syncing costs nothing: what is synced and what is not is worked out, not tried
+_MEMORY = Path(
+    "/dev/shm"
+)  # a disk on which syncing costs nothing: what is synced and what is not is worked out, not tried
 _SHARE = {
     "simulate": 0.25, "train": 0.1, "train over an old model": 0.1, "sweep": 0.15, "init": 0.05, "init in a folder that is there": 0.1,
     "annotate: its trainer": 0.1,
@@ -42,7 +44,11 @@ class Kill:
 
     def __str__(self) -> str:
         how = "power cut" if self.cut else "kill"
-        return f"{how} at change {self.change}" if self.change is not None else f"kill after {100 * self.moment:.0f} % of the time"
+        return (
+            f"{how} at change {self.change}"
+            if self.change is not None
+            else f"kill after {100 * self.moment:.0f} % of the time"
+        )
 
 
 @dataclass
@@ -60,7 +66,9 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=70)
     parser.add_argument("--only", default="", help="scenes whose name begins so")
     parser.add_argument(
-        "--plant", choices=["no fsync", "no folder fsync"], help="a bug to put in; the exit code is then 0 when it was found"
+        "--plant",
+        choices=["no fsync", "no folder fsync"],
+        help="a bug to put in; the exit code is then 0 when it was found",
     )
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
@@ -71,22 +79,36 @@ def main() -> int:
         stage = Stage.set_up(Path(place))
         for scene in scenes(stage):
             if scene.name.startswith(given.only):
-                tally = torment(scene, Path(place), round(_SHARE[scene.name] * given.kills), rng, given.plant)
+                tally = torment(
+                    scene, Path(place), round(_SHARE[scene.name] * given.kills), rng, given.plant
+                )
                 kills += tally.kinds.total()
                 wrong += [f"{scene.name}: {line}" for line in tally.wrong]
-                _tell(scene.name, f"{len(tally.covered)} of {tally.changes} changes", tally.kinds, tally.wrong)
+                _tell(
+                    scene.name,
+                    f"{len(tally.covered)} of {tally.changes} changes",
+                    tally.kinds,
+                    tally.wrong,
+                )
         if "annotate: its server".startswith(given.only) and given.plant is None:
             served = kill_servers(Path(place), max(1, given.kills - kills), rng)
             kills += served.kills
             wrong += [f"annotate: its server: {line}" for line in served.wrong]
-            _tell("annotate: its server", f"{served.acknowledged} answers acknowledged", Counter(moment=served.kills), served.wrong)
+            _tell(
+                "annotate: its server",
+                f"{served.acknowledged} answers acknowledged",
+                Counter(moment=served.kills),
+                served.wrong,
+            )
     for line in wrong:
         print(f"WRONG: {line}")
     print(f"{kills} kills in {time.monotonic() - start:.0f} s: {len(wrong)} things wrong")
     return int(not wrong) if given.plant else int(bool(wrong))
 
 
-def torment(scene: Scene, place: Path, kills: int, rng: random.Random, plant: str | None = None) -> Tally:
+def torment(
+    scene: Scene, place: Path, kills: int, rng: random.Random, plant: str | None = None
+) -> Tally:
     """Kill the scene so many times, twice in a row each: a resumed command can be killed too."""
     root, log = place / "root", place / "log"
     tally = Tally()
@@ -105,7 +127,9 @@ def torment(scene: Scene, place: Path, kills: int, rng: random.Random, plant: st
                 break
             tally.kinds["cut" if way.cut else "kill" if way.change else "moment"] += 1
             tally.covered |= {way.change} if way.change else set()
-            tally.wrong += [f"{'; '.join(story)}: {line}" for line in _complaints(scene, root, ended.said, log)]
+            tally.wrong += [
+                f"{'; '.join(story)}: {line}" for line in _complaints(scene, root, ended.said, log)
+            ]
         ended = forked.run(lambda: scene.command(root), log)
         if ended.code:
             tally.wrong.append(f"{'; '.join(story)}; resumed: {_last(ended)}")
@@ -146,7 +170,11 @@ def _ways(scene: Scene, changes: int, kills: int, rng: random.Random) -> list[Ki
         if kind is None:
             ways += [Kill(moment=rng.random()) for _ in range(part)]
         else:
-            order = [change for _ in range(-(-part // changes)) for change in rng.sample(range(1, changes + 1), changes)]
+            order = [
+                change
+                for _ in range(-(-part // changes))
+                for change in rng.sample(range(1, changes + 1), changes)
+            ]
             ways += [Kill(change, kind) for change in order[:part]]
     rng.shuffle(ways)
     return ways
@@ -159,7 +187,9 @@ def _second(first: Kill, changes: int, rng: random.Random) -> Kill:
     return Kill(rng.randint(1, max(1, changes - first.change)), first.cut)
 
 
-def _killed(scene: Scene, root: Path, log: Path, way: Kill, usual: float, seed: int, plant: str | None) -> forked.Ended:
+def _killed(
+    scene: Scene, root: Path, log: Path, way: Kill, usual: float, seed: int, plant: str | None
+) -> forked.Ended:
     def work() -> int | None:
         power.die_at(way.change, root, way.cut, seed, plant)
         return scene.command(root)

@@ -16,7 +16,11 @@ def small_disk(place: Path, size: int = LARGE) -> None:
     libc, user, group = ctypes.CDLL(None, use_errno=True), os.geteuid(), os.getegid()
     _call(libc.unshare(_NEW_MOUNTS if user == 0 else _NEW_MOUNTS | _NEW_USER))
     if user:
-        for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
+        for name, text in (
+            ("setgroups", "deny"),
+            ("uid_map", f"0 {user} 1"),
+            ("gid_map", f"0 {group} 1"),
+        ):
             Path(f"/proc/self/{name}").write_text(text)
     _call(libc.mount(None, b"/", None, _ALL_BELOW | _PRIVATE, None))
     _call(libc.mount(b"tmpfs", os.fsencode(place), b"tmpfs", 0, b"size=%d" % size))
@@ -25,7 +29,11 @@ def small_disk(place: Path, size: int = LARGE) -> None:
 def change_disk(place: Path, size: int = LARGE, read_only: bool = False) -> None:
     """Another size, or no writing any more."""
     flags = _REMOUNT | (_READ_ONLY if read_only else 0)
-    _call(ctypes.CDLL(None, use_errno=True).mount(None, os.fsencode(place), None, flags, b"size=%d" % size))
+    _call(
+        ctypes.CDLL(None, use_errno=True).mount(
+            None, os.fsencode(place), None, flags, b"size=%d" % size
+        )
+    )
 
 
 def used(place: Path) -> int:

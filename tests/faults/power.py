@@ -33,10 +33,18 @@ class Disk:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._synced: dict[int, tuple[int, int]] = {}  # of a file: its size and time when it was synced
-        self._entries: dict[int, dict[str, Entry]] = {}  # of a directory: what it had when it was synced
-        self._open: dict[int, int] = {}  # subtle: an open file keeps its content when it is removed, and its inode is not given to another
-        self._moved: list[set[int]] = []  # directories between which something was moved since they were synced
+        self._synced: dict[
+            int, tuple[int, int]
+        ] = {}  # of a file: its size and time when it was synced
+        self._entries: dict[
+            int, dict[str, Entry]
+        ] = {}  # of a directory: what it had when it was synced
+        self._open: dict[
+            int, int
+        ] = {}  # subtle: an open file keeps its content when it is removed, and its inode is not given to another
+        self._moved: list[
+            set[int]
+        ] = []  # directories between which something was moved since they were synced
         for folder, _, names in os.walk(root):
             self.sync_folder(folder)
             for name in names:
@@ -82,8 +90,12 @@ class Disk:
         shutil.rmtree(self.root)
         after.rename(self.root)
 
-    def _leave(self, folder: int, place: Path, rng: random.Random, chosen: dict[frozenset[int], bool]) -> None:
-        group = next((frozenset(group) for group in self._moved if folder in group), frozenset({folder}))
+    def _leave(
+        self, folder: int, place: Path, rng: random.Random, chosen: dict[frozenset[int], bool]
+    ) -> None:
+        group = next(
+            (frozenset(group) for group in self._moved if folder in group), frozenset({folder})
+        )
         as_now = chosen.setdefault(group, rng.random() < 0.5)
         entries = self._now(self._open[folder]) if as_now else self._entries.get(folder, {})
         for name, (inode, is_folder) in sorted(entries.items()):
@@ -129,7 +141,9 @@ class _opened:  # noqa: N801  used like a function
         self._given = folder
 
     def __enter__(self) -> int:
-        self._handle = os.open(self._given, os.O_RDONLY) if isinstance(self._given, str) else self._given
+        self._handle = (
+            os.open(self._given, os.O_RDONLY) if isinstance(self._given, str) else self._given
+        )
         return self._handle
 
     def __exit__(self, *_: object) -> None:
@@ -143,7 +157,9 @@ class _Counter:
     def __init__(self, number: int | None, disk: Disk | None, seed: int, plant: str | None) -> None:
         self.number, self.disk, self.seed, self.plant = number, disk, seed, plant
         self.count = 0
-        self._real = {(os, name): getattr(os, name) for name in _CHANGES} | {(files, "swap"): files.swap}
+        self._real = {(os, name): getattr(os, name) for name in _CHANGES} | {
+            (files, "swap"): files.swap
+        }
 
     def wrap(self) -> None:
         for (module, name), function in self._real.items():
@@ -153,7 +169,9 @@ class _Counter:
         self.count += 1
         if self.count == self.number:
             self._die()
-        if name == "fsync" and (self.plant == "no fsync" or (self.plant == "no folder fsync" and _is_folder(given[0]))):
+        if name == "fsync" and (
+            self.plant == "no fsync" or (self.plant == "no folder fsync" and _is_folder(given[0]))
+        ):
             return None
         result = real(*given, **more)
         if self.disk is not None and name == "fsync":
@@ -174,7 +192,9 @@ def _is_folder(handle: int) -> bool:
     return stat.S_ISDIR(os.fstat(handle).st_mode)
 
 
-def die_at(number: int | None, root: Path, cut: bool = False, seed: int = 0, plant: str | None = None) -> Callable[[], int]:
+def die_at(
+    number: int | None, root: Path, cut: bool = False, seed: int = 0, plant: str | None = None
+) -> Callable[[], int]:
     """Die before the `number`-th change to the folder (None: never); a function that says how many there were.
 
     `plant` puts a bug into the project that only a power cut can show: "no fsync", or "no folder fsync" (files, but not their names).

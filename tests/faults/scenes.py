@@ -18,21 +18,27 @@ from typing import Any, Protocol
 import forked
 
 import tiny
-from seqmix.app import sweeping
-from seqmix.app.background import build_parts
 from seqmix.app.cli import run
+from seqmix.app.commands import sweep as sweeping
 from seqmix.app.console import say
-from seqmix.app.sweep_board import Event
+from seqmix.app.sweep.state import Event
+from seqmix.app.trainer_process import build_parts
 from seqmix.data import formats
 from seqmix.data.files import LEFTOVER
 from seqmix.data.samples import sample
 from seqmix.errors import SeqMixError
 from seqmix.loop.rounds import read_rounds
 from seqmix.serve.project import Settings, create_project, open_project
-from seqmix.serve.trainer import Trainer
+from seqmix.serve.trainer.trainer import Trainer
 from seqmix.tagger import Tagger
 
-_MAY_DIFFER = ("timings.jsonl", "environment.json", "lock", "sweep.log", "results.csv")  # how long things took, when, and where
+_MAY_DIFFER = (
+    "timings.jsonl",
+    "environment.json",
+    "lock",
+    "sweep.log",
+    "results.csv",
+)  # how long things took, when, and where
 _SETTINGS = (
     "loop.seed_size=6", "loop.rounds=2", "query.size=4", "training.epochs=1", "training.batch_size=8",
     "augment.score_range=off", "augment.window=2", "augment.rate=0.5", "augment.density=0.5",
@@ -83,16 +89,29 @@ class Simulate:
         pass
 
     def command(self, root: Path) -> int:
-        changes = [part for change in (f"tagger.encoder={self.stage.encoder}", *_SETTINGS) for part in ("--set", change)]
-        return run(["simulate", "--data", str(self.stage.data), "--out", str(root / "run"), *changes])
+        changes = [
+            part
+            for change in (f"tagger.encoder={self.stage.encoder}", *_SETTINGS)
+            for part in ("--set", change)
+        ]
+        return run(
+            ["simulate", "--data", str(self.stage.data), "--out", str(root / "run"), *changes]
+        )
 
     def complaints(self, root: Path, said: str) -> list[str]:
         done = len(read_rounds(root / "run")) if (root / "run").exists() else 0
         finished = len(re.findall(r"^round \d+ of", said, re.MULTILINE))
-        return [f"{finished} rounds were said to be finished, {done} are there"] if done < finished else []
+        return (
+            [f"{finished} rounds were said to be finished, {done} are there"]
+            if done < finished
+            else []
+        )
 
     def result(self, root: Path) -> dict[str, str]:
-        rounds = [json.loads(line)["round"] for line in (root / "run" / "timings.jsonl").read_text().splitlines()]
+        rounds = [
+            json.loads(line)["round"]
+            for line in (root / "run" / "timings.jsonl").read_text().splitlines()
+        ]
         return {**_bytes(root / "run"), "timings": str(rounds)}
 
 
@@ -127,8 +146,13 @@ class Train:
         return _bytes(root)
 
     def _train(self, root: Path, seed: int) -> int:
-        data, size = str(self.stage.data / "train.conll"), ["--steps", "2", "--batch-size", "8", "--seed", str(seed)]
-        return run(["train", data, "--out", str(root / "ner"), "--encoder", self.stage.encoder, *size])
+        data, size = (
+            str(self.stage.data / "train.conll"),
+            ["--steps", "2", "--batch-size", "8", "--seed", str(seed)],
+        )
+        return run(
+            ["train", data, "--out", str(root / "ner"), "--encoder", self.stage.encoder, *size]
+        )
 
 
 @dataclass(frozen=True)
@@ -140,24 +164,44 @@ class Sweep:
     cuts: bool = True
 
     def prepare(self, root: Path) -> None:
-        changes = "\n".join(f'"{key}" = {value if value != "off" else json.dumps(value)}' for key, value in map(_pair, _SETTINGS))
+        changes = "\n".join(
+            f'"{key}" = {value if value != "off" else json.dumps(value)}'
+            for key, value in map(_pair, _SETTINGS)
+        )
         arms = '[arms."none"]\n"augment.variant" = "none"\n[arms."sub"]\n'
         text = f'title = "T"\ndata = "data"\nseeds = 2\n[set]\n"loop.rounds" = 1\n"tagger.encoder" = "{self.stage.encoder}"\n'
-        (root / "mine.toml").write_text(text + changes.replace('"loop.rounds" = 2\n', "") + "\n" + arms)
+        (root / "mine.toml").write_text(
+            text + changes.replace('"loop.rounds" = 2\n', "") + "\n" + arms
+        )
 
     def command(self, root: Path) -> int:
         sweeping.crew_of = lambda *engine: _one_after_another
-        return run(["sweep", str(root / "mine.toml"), "--out", str(root / "out"), "--data", str(self.stage.data.parent)])
+        return run(
+            [
+                "sweep",
+                str(root / "mine.toml"),
+                "--out",
+                str(root / "out"),
+                "--data",
+                str(self.stage.data.parent),
+            ]
+        )
 
     def complaints(self, root: Path, said: str) -> list[str]:
         finished = re.findall(r"^\d of 4 runs.*; (\w+), seed (\d): ", said, re.MULTILINE)
-        runs = {(arm, seed): read_rounds(root / "out" / "runs" / arm / f"seed-{seed}") for arm, seed in finished}
+        runs = {
+            (arm, seed): read_rounds(root / "out" / "runs" / arm / f"seed-{seed}")
+            for arm, seed in finished
+        }
         lost = [key for key, done in runs.items() if not done or not done[-1]["stop"]]
         return [f"{arm}, seed {seed} was said to be finished and is not" for arm, seed in lost]
 
     def result(self, root: Path) -> dict[str, str]:
         with (root / "out" / "results.csv").open(newline="") as file:
-            rows = [{key: value for key, value in row.items() if key not in ("seconds", "finished")} for row in csv.DictReader(file)]
+            rows = [
+                {key: value for key, value in row.items() if key not in ("seconds", "finished")}
+                for row in csv.DictReader(file)
+            ]
         return {**_bytes(root / "out"), "rows": json.dumps(rows)}
 
 
@@ -171,7 +215,14 @@ class Background:
 
     def prepare(self, root: Path) -> None:
         sentences = [sentence.unlabeled() for sentence in tiny.toy(24)]
-        settings = Settings("toys", ("PER", "LOC", "ORG"), batch=6, audit_share=0.0, encoder=self.stage.encoder, augment="none")
+        settings = Settings(
+            "toys",
+            ("PER", "LOC", "ORG"),
+            batch=6,
+            audit_share=0.0,
+            encoder=self.stage.encoder,
+            augment="none",
+        )
         create_project(root / "project", sentences, settings)
         (root / "project" / "training.toml").write_text("[training]\nepochs = 1\n")
         with open_project(root / "project") as own:
@@ -186,7 +237,7 @@ class Background:
                 trainer.clean(0)
                 while trainer.step():
                     pass
-        except SeqMixError as error:  # as `seqmix.app.background` tells it
+        except SeqMixError as error:  # as `seqmix.app.trainer_process` tells it
             say(f"error: {error}")
             return 2
         return 0
@@ -203,7 +254,11 @@ class Background:
         with open_project(root / "project") as own:
             last = own.store.generations(1)[0]
             order = [str(own.store.suggestion(sentence.id)) for sentence in own.store.unlabeled()]
-        return {**_bytes(root / "project" / "models"), "generation": str(last.number), "suggestions": json.dumps(order)}
+        return {
+            **_bytes(root / "project" / "models"),
+            "generation": str(last.number),
+            "suggestions": json.dumps(order),
+        }
 
 
 @dataclass(frozen=True)
@@ -227,27 +282,47 @@ class Init:
     def command(self, root: Path) -> int:
         if (root / "project" / "project.toml").exists():
             return 0  # it was killed when all was done; a second `init` is refused, as it must be
-        given = ["--text", str(self.stage.data / "train.conll"), "--labels", "drop", "--tags", "PER,LOC"]
+        given = [
+            "--text",
+            str(self.stage.data / "train.conll"),
+            "--labels",
+            "drop",
+            "--tags",
+            "PER,LOC",
+        ]
         return run(["init", str(root / "project"), *given, "--guidelines", str(root / "rules.md")])
 
     def complaints(self, root: Path, said: str) -> list[str]:
         if not (root / "project" / "project.toml").exists():
             return ["it was said to be there and is not"] if "sentences to label" in said else []
         with open_project(root / "project") as own:
-            return [] if own.store.count() == 40 else [f"40 sentences were given, {own.store.count()} are there"]
+            return (
+                []
+                if own.store.count() == 40
+                else [f"40 sentences were given, {own.store.count()} are there"]
+            )
 
     def result(self, root: Path) -> dict[str, str]:
         with open_project(root / "project") as own:
             sentences = [[sentence.id, *sentence.tokens] for sentence in own.store.sentences()]
             order = own.store.unlabeled_ids()
         names = sorted(path.name for path in (root / "project").iterdir())
-        settings = (root / "project" / "project.toml").read_text() + (root / "project" / "guidelines.md").read_text()
+        settings = (root / "project" / "project.toml").read_text() + (
+            root / "project" / "guidelines.md"
+        ).read_text()
         return {"names": str(names), "settings": settings, "store": json.dumps([sentences, order])}
 
 
 def scenes(stage: Stage) -> list[Scene]:
     inits = (Init(stage), Init(stage, there=True))
-    return [Simulate(stage), Train(stage), Train(stage, over=True), Sweep(stage), *inits, Background(stage)]
+    return [
+        Simulate(stage),
+        Train(stage),
+        Train(stage, over=True),
+        Sweep(stage),
+        *inits,
+        Background(stage),
+    ]
 
 
 def fresh(scene: Scene, root: Path) -> None:
@@ -258,12 +333,19 @@ def fresh(scene: Scene, root: Path) -> None:
 
 
 def leftovers(root: Path) -> list[str]:
-    return [f"{path.relative_to(root)} was left behind" for path in root.rglob(".*") if LEFTOVER.fullmatch(path.name)]
+    return [
+        f"{path.relative_to(root)} was left behind"
+        for path in root.rglob(".*")
+        if LEFTOVER.fullmatch(path.name)
+    ]
 
 
 def _bytes(folder: Path) -> dict[str, str]:
     files = (file for file in folder.rglob("*") if file.is_file() and file.name not in _MAY_DIFFER)
-    return {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in files
+    }
 
 
 def _pair(change: str) -> tuple[str, str]:
@@ -272,7 +354,11 @@ def _pair(change: str) -> tuple[str, str]:
 
 
 def _one_after_another(
-    todo: Sequence[Any], work: Callable[..., Any], workers: int, hear: Callable[[Event[Any]], None], may_start: Callable[[], bool]
+    todo: Sequence[Any],
+    work: Callable[..., Any],
+    workers: int,
+    hear: Callable[[Event[Any]], None],
+    may_start: Callable[[], bool],
 ) -> list[Any]:
     for job in todo:
         try:

@@ -10,10 +10,10 @@ import pytest
 
 from seqmix.data.text import from_text
 from seqmix.errors import StaleError
-from seqmix.serve.queue import Rules, next_sentence
-from seqmix.serve.records import Generation
-from seqmix.serve.status import NOTE, _model
-from seqmix.serve.store import Store, create_store, sqlite_url
+from seqmix.serve.project_status import NOTE, _model
+from seqmix.serve.store.queue import Rules, next_sentence
+from seqmix.serve.store.records import Generation
+from seqmix.serve.store.store import Store, create_store, sqlite_url
 
 DAY = 86400.0
 RULES = Rules(audit_share=0.0)
@@ -32,7 +32,9 @@ def store(tmp_path: Path):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_answers_given_while_the_clock_jumps_are_there_once(store: Store, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_answers_given_while_the_clock_jumps_are_there_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
     rng = random.Random(seed)
     clock = 1e9
     monkeypatch.setattr(time, "time", lambda: clock)
@@ -57,7 +59,9 @@ def test_answers_given_while_the_clock_jumps_are_there_once(store: Store, monkey
     assert len(acknowledged) > 30
 
 
-def test_a_sentence_left_open_before_the_clock_was_set_back_comes_free_after_the_usual_time(store: Store) -> None:
+def test_a_sentence_left_open_before_the_clock_was_set_back_comes_free_after_the_usual_time(
+    store: Store,
+) -> None:
     left = [next_sentence(store, who, RULES, now=5 * DAY + who).sentence.id for who in (1, 2)]
 
     assert next_sentence(store, 3, RULES, now=4 * DAY).sentence.id not in left
@@ -65,7 +69,9 @@ def test_a_sentence_left_open_before_the_clock_was_set_back_comes_free_after_the
     for _ in range(60):
         given = next_sentence(store, 3, RULES, now=4 * DAY + RULES.lease + 10)
         seen.add(given.sentence.id)
-        store.save(given.sentence.id, 3, "label", [], version=given.version, now=4 * DAY + RULES.lease + 10)
+        store.save(
+            given.sentence.id, 3, "label", [], version=given.version, now=4 * DAY + RULES.lease + 10
+        )
 
     assert set(left) <= seen, "both were given to somebody else half an hour later, not a day"
 

@@ -29,7 +29,9 @@ def poison(monkeypatch):
         def loss(self, scores, rows, lengths):
             nonlocal count
             count += 1
-            return real(self, scores, rows, lengths) * (float("nan") if step is not None and count >= step else 1.0)
+            return real(self, scores, rows, lengths) * (
+                float("nan") if step is not None and count >= step else 1.0
+            )
 
         monkeypatch.setattr(Network, "loss", loss)
 
@@ -40,10 +42,14 @@ def lost(scene: Scene, root: Path, capfd: pytest.CaptureFixture[str]) -> None:
     capfd.readouterr()
     assert scene.command(root) == 2
     line = capfd.readouterr().err.splitlines()[-1]
-    assert line.startswith("error: the loss became nan at step ") and ", whose sentences are " in line
+    assert (
+        line.startswith("error: the loss became nan at step ") and ", whose sentences are " in line
+    )
 
 
-def test_a_simulation_keeps_its_finished_rounds_and_goes_on(stage: Stage, tmp_path: Path, poison, capfd) -> None:
+def test_a_simulation_keeps_its_finished_rounds_and_goes_on(
+    stage: Stage, tmp_path: Path, poison, capfd
+) -> None:
     scene = Simulate(stage)
     for name in ("whole", "lost"):
         (tmp_path / name).mkdir()

@@ -25,7 +25,10 @@ def after_cut(root: Path, seed: int, work: Callable[[Disk, Path], None]) -> dict
     disk = Disk(place)
     work(disk, place)
     disk.cut(random.Random(seed))
-    return {str(path.relative_to(place)): path.read_text() if path.is_file() else "" for path in place.rglob("*")}
+    return {
+        str(path.relative_to(place)): path.read_text() if path.is_file() else ""
+        for path in place.rglob("*")
+    }
 
 
 def keep(disk: Disk, path: Path) -> None:
@@ -43,17 +46,27 @@ def test_what_was_synced_with_its_name_is_always_there(tmp_path: Path) -> None:
         for path in (place / "a" / "new", place / "a", place):
             keep(disk, path)
 
-    assert {str(after_cut(tmp_path, seed, work)) for seed in SEEDS} == {str({"a": "", "old": "old", "a/new": "new"})}
+    assert {str(after_cut(tmp_path, seed, work)) for seed in SEEDS} == {
+        str({"a": "", "old": "old", "a/new": "new"})
+    }
 
 
 def test_what_was_not_synced_is_there_torn_or_gone(tmp_path: Path) -> None:
     def work(disk: Disk, place: Path) -> None:
         (place / "new").write_text("news")
 
-    assert {after_cut(tmp_path, seed, work).get("new") for seed in SEEDS} == {"news", "ne", "", "\0\0\0\0", None}
+    assert {after_cut(tmp_path, seed, work).get("new") for seed in SEEDS} == {
+        "news",
+        "ne",
+        "",
+        "\0\0\0\0",
+        None,
+    }
 
 
-def test_a_file_renamed_onto_another_is_the_one_or_the_other_and_torn_without_a_sync(tmp_path: Path) -> None:
+def test_a_file_renamed_onto_another_is_the_one_or_the_other_and_torn_without_a_sync(
+    tmp_path: Path,
+) -> None:
     def work(disk: Disk, place: Path) -> None:
         (place / "part").write_text("news")
         keep(disk, place / "part") if place.parent.name == "synced" else None

@@ -14,7 +14,12 @@ import pytest
 def test_trouble_with_the_disk_is_one_line_and_destroys_nothing() -> None:
     script = Path(__file__).with_name("trouble.py")
 
-    ended = subprocess.run([sys.executable, str(script), "--share", "0.05"], capture_output=True, text=True)
+    ended = subprocess.run(
+        [sys.executable, str(script), "--share", "0.05"], capture_output=True, text=True
+    )
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert ended.stdout.endswith("\n0 things wrong\n") and "two writers, simulate: 1 second refused" in ended.stdout
+    assert (
+        ended.stdout.endswith("\n0 things wrong\n")
+        and "two writers, simulate: 1 second refused" in ended.stdout
+    )

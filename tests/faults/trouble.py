@@ -29,7 +29,9 @@ from scenes import Background, Init, Scene, Simulate, Stage, Sweep, Train, fresh
 
 _PAGE = 4096
 _MEMORY = Path("/dev/shm")
-Case = Callable[[Scene, Path, Path, random.Random], str]  # what happened in a word; AssertionError: what should not have
+Case = Callable[
+    [Scene, Path, Path, random.Random], str
+]  # what happened in a word; AssertionError: what should not have
 
 
 def main() -> int:
@@ -48,7 +50,11 @@ def main() -> int:
                 told[verdict] += 1
             bad = [verdict for verdict in told if verdict.startswith("WRONG")]
             wrong += len(bad)
-            print(f"{name}, {scene.name}: " + "; ".join(f"{n} {verdict}" for verdict, n in told.most_common()), flush=True)
+            print(
+                f"{name}, {scene.name}: "
+                + "; ".join(f"{n} {verdict}" for verdict, n in told.most_common()),
+                flush=True,
+            )
     print(f"{wrong} things wrong")
     return int(bool(wrong))
 
@@ -58,7 +64,12 @@ def _cases(stage: Stage, share: float) -> Iterator[tuple[str, Case, Scene, int]]
     inits: list[Scene] = [Init(stage), Init(stage, there=True)]
     for scene in (*runs, *inits, Background(stage)):
         yield "full disk", full_disk, scene, max(1, round(share * 12))
-    yield "full disk under a server", full_disk_of_a_server, Background(stage), max(1, round(share * 3))
+    yield (
+        "full disk under a server",
+        full_disk_of_a_server,
+        Background(stage),
+        max(1, round(share * 3)),
+    )
     for scene in runs:
         yield "read-only disk", read_only_disk, scene, max(1, round(share * 4))
     for scene in (Simulate(stage), Sweep(stage)):
@@ -86,7 +97,9 @@ def full_disk_of_a_server(scene: Scene, root: Path, log: Path, rng: random.Rando
     """Answers arrive while the disk of a project gets full."""
     root.mkdir(exist_ok=True)
     before, after, wrong = fill_disk(root, log, rng)
-    assert not wrong and after > 0, f"{wrong}; {before} acknowledged before it was full, {after} after it had room"
+    assert not wrong and after > 0, (
+        f"{wrong}; {before} acknowledged before it was full, {after} after it had room"
+    )
     return "refused answers while it was full, took them again then; none acknowledged and lost"
 
 
@@ -127,7 +140,11 @@ def damaged_file(scene: Scene, root: Path, log: Path, rng: random.Random) -> str
     expected = _expected(scene, root, log)
     fresh(scene, root)
     _killed_somewhere(scene, root, log, rng)
-    files = [file for file in sorted(root.rglob("*")) if file.is_file() and file.stat().st_size and file.name != "mine.toml"]
+    files = [
+        file
+        for file in sorted(root.rglob("*"))
+        if file.is_file() and file.stat().st_size and file.name != "mine.toml"
+    ]
     if not files:
         return "had no file yet"
     file = rng.choice(files)
@@ -136,7 +153,13 @@ def damaged_file(scene: Scene, root: Path, log: Path, rng: random.Random) -> str
     how = rng.choice(["cut", "flipped", "zeros"])
     if how == "flipped":
         content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-    file.write_bytes(content if how == "flipped" else content[: len(content) // 2] if how == "cut" else bytes(len(content)))
+    file.write_bytes(
+        content
+        if how == "flipped"
+        else content[: len(content) // 2]
+        if how == "cut"
+        else bytes(len(content))
+    )
     ended = forked.run(lambda: scene.command(root), log)
     if ended.code:
         _one_clear_line(ended, f"{file.relative_to(root)}, {how}")
@@ -145,7 +168,9 @@ def damaged_file(scene: Scene, root: Path, log: Path, rng: random.Random) -> str
         _again(scene, root, log, expected)
         return "refused in one line, and with the file put back done"
     found = scene.result(root)
-    differ = [key for key in expected if found.get(key) != expected[key] and not str(file).endswith(key)]
+    differ = [
+        key for key in expected if found.get(key) != expected[key] and not str(file).endswith(key)
+    ]
     return f"not noticed ({file.name}, {how})" if differ else "not read any more, or made again"
 
 
@@ -203,7 +228,9 @@ def _one_clear_line(ended: forked.Ended, about: str = "") -> None:
     lines = [line for line in ended.said.strip().splitlines() if line]
     assert ended.code in (1, 2), f"{about}: exit code {ended.code}, {lines[-1:]}"
     assert "Traceback" not in ended.said, f"{about}: a traceback, {lines[-1]}"
-    assert ended.code == 1 or lines[-1].startswith("error: "), f"{about}: no clear line, {lines[-1]}"
+    assert ended.code == 1 or lines[-1].startswith("error: "), (
+        f"{about}: no clear line, {lines[-1]}"
+    )
 
 
 def _again(scene: Scene, root: Path, log: Path, expected: dict[str, str]) -> None:
@@ -214,7 +241,9 @@ def _again(scene: Scene, root: Path, log: Path, expected: dict[str, str]) -> Non
 
 def _same(scene: Scene, root: Path, expected: dict[str, str], verdict: str) -> str:
     found = scene.result(root)
-    differ = sorted(key for key in expected.keys() | found.keys() if expected.get(key) != found.get(key))
+    differ = sorted(
+        key for key in expected.keys() | found.keys() if expected.get(key) != found.get(key)
+    )
     assert not differ, f"{', '.join(differ)} differ from an undisturbed run's"
     return verdict
 

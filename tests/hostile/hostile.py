@@ -47,7 +47,12 @@ def command(*arguments: str | Path, apart: bool = True) -> Outcome:
             code = run([str(argument) for argument in arguments])
         return Outcome(code, out.getvalue(), said.getvalue(), 0)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-    done = subprocess.run([sys.executable, "-c", _MEASURED, *map(str, arguments)], capture_output=True, env=environment, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", _MEASURED, *map(str, arguments)],
+        capture_output=True,
+        env=environment,
+        check=False,
+    )
     said, _, peak = done.stderr.decode().rpartition("\npeak ")
     return Outcome(done.returncode, done.stdout.decode(), said, int(peak or 0))
 
@@ -71,6 +76,8 @@ def many_types(path: Path, types: int) -> Path:
 def long_token(path: Path, letters: int) -> Path:
     """A sentence with one token of so many letters, and two that are no letters, beside good ones."""
     path.write_text(
-        f"Lena\tB-PER\n{'ab' * (letters // 2)}\tO\n{'.-' * (letters // 2)}\tO\n\n" + "Lena\tB-PER\nleft\tO\n\n" * 4, encoding="utf-8"
+        f"Lena\tB-PER\n{'ab' * (letters // 2)}\tO\n{'.-' * (letters // 2)}\tO\n\n"
+        + "Lena\tB-PER\nleft\tO\n\n" * 4,
+        encoding="utf-8",
     )
     return path

@@ -31,7 +31,9 @@ KEYS = (
     "token_start", "token_end", "was_cancelled",
 )  # fmt: skip
 records = st.recursive(
-    json_values, lambda own: st.lists(own, max_size=3) | st.dictionaries(st.sampled_from(KEYS), own, max_size=5), max_leaves=25
+    json_values,
+    lambda own: st.lists(own, max_size=3) | st.dictionaries(st.sampled_from(KEYS), own, max_size=5),
+    max_leaves=25,
 )
 
 
@@ -48,7 +50,11 @@ def test_any_bytes_are_read_or_refused_in_one_line(name: str, tmp_path: Path) ->
 @pytest.mark.parametrize("name", READERS)
 def test_any_text_is_read_or_refused_in_one_line(name: str, tmp_path: Path) -> None:
     @(few if name in SLOW else many)
-    @given(st.integers(0, 255), st.lists(st.lists(any_text, max_size=4), max_size=8), st.sampled_from("\t \n,"))
+    @given(
+        st.integers(0, 255),
+        st.lists(st.lists(any_text, max_size=4), max_size=8),
+        st.sampled_from("\t \n,"),
+    )
     def holds(first: int, rows: list[list[str]], between: str) -> None:
         text = "\n".join(between.join(row) for row in rows)
         attack(TARGETS[name], bytes([first]) + text.encode("utf-8", "surrogatepass"), tmp_path)
@@ -56,7 +62,9 @@ def test_any_text_is_read_or_refused_in_one_line(name: str, tmp_path: Path) -> N
     holds()
 
 
-@pytest.mark.parametrize("name", ["jsonl-tokens", "jsonl-spans", "doccano", "prodigy", "argilla", "labelstudio", "guess"])
+@pytest.mark.parametrize(
+    "name", ["jsonl-tokens", "jsonl-spans", "doccano", "prodigy", "argilla", "labelstudio", "guess"]
+)
 def test_any_json_is_read_or_refused_in_one_line(name: str, tmp_path: Path) -> None:
     @many
     @given(st.integers(0, 255), st.lists(records, max_size=3), st.booleans(), st.booleans())
@@ -69,9 +77,16 @@ def test_any_json_is_read_or_refused_in_one_line(name: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["config", "set", "sweep", "seeds", "project", "results", "run"])
-def test_any_settings_and_run_files_are_read_or_refused_in_one_line(name: str, tmp_path: Path) -> None:
+def test_any_settings_and_run_files_are_read_or_refused_in_one_line(
+    name: str, tmp_path: Path
+) -> None:
     @many
-    @given(st.lists(any_text | st.sampled_from(["seed", "=", "[", "]", ".", '"', "1", "query", "size"]), max_size=12))
+    @given(
+        st.lists(
+            any_text | st.sampled_from(["seed", "=", "[", "]", ".", '"', "1", "query", "size"]),
+            max_size=12,
+        )
+    )
     def holds(words: list[str]) -> None:
         attack(TARGETS[name], "".join(words).encode("utf-8", "surrogatepass"), tmp_path)
 

@@ -14,7 +14,9 @@ from fuzz.targets import TARGETS
 from seqmix.data.formats import FORMATS
 from seqmix.errors import DataError
 
-REGRESSIONS = sorted(path for path in (Path(__file__).parents[2] / "fuzz" / "regressions").glob("*/*"))
+REGRESSIONS = sorted(
+    path for path in (Path(__file__).parents[2] / "fuzz" / "regressions").glob("*/*")
+)
 every = pytest.mark.parametrize("name", TARGETS)
 
 
@@ -53,7 +55,9 @@ def test_damaged_input_is_refused_in_one_line_or_taken(name: str, tmp_path: Path
         (DataError("x" * 6000), "6000 characters"),
     ],
 )
-def test_a_message_that_is_not_one_short_line_is_a_finding(error: Exception, match: str, tmp_path: Path) -> None:
+def test_a_message_that_is_not_one_short_line_is_a_finding(
+    error: Exception, match: str, tmp_path: Path
+) -> None:
     def run(data: bytes, folder: Path) -> None:
         raise error
 

@@ -21,7 +21,11 @@ from seqmix.tagger.tagger import MOST_TAGS
 from tiny import write_bert, write_roberta
 
 BOUND = 3000  # MiB: torch and the encoder take a third of it before anything is read
-GOOD = "Lena\tB-PER\nleft\tO\nOslo\tB-LOC\n\n" * 1 + "Bo\tB-PER\nlives\tO\nin\tO\nRome\tB-LOC\n\n" + "Ada\tB-PER\nleft\tO\n\n"
+GOOD = (
+    "Lena\tB-PER\nleft\tO\nOslo\tB-LOC\n\n" * 1
+    + "Bo\tB-PER\nlives\tO\nin\tO\nRome\tB-LOC\n\n"
+    + "Ada\tB-PER\nleft\tO\n\n"
+)
 
 
 @pytest.fixture
@@ -30,26 +34,43 @@ def encoder(tmp_path: Path) -> str:
 
 
 def trained(data: Path, encoder: str, out: Path, *more: str) -> Path:
-    assert run(["train", str(data), "--out", str(out), "--encoder", encoder, "--epochs", "1", *more]) == 0
+    assert (
+        run(["train", str(data), "--out", str(out), "--encoder", encoder, "--epochs", "1", *more])
+        == 0
+    )
     return out
 
 
 @pytest.mark.parametrize("tokens", [3_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
-def test_one_endless_sentence_is_trained_on_and_tagged_to_its_last_token(tokens: int, tmp_path: Path, encoder: str) -> None:
-    data, seqmix = endless(tmp_path / "train.conll", tokens), partial(command, apart=tokens > 100_000)
+def test_one_endless_sentence_is_trained_on_and_tagged_to_its_last_token(
+    tokens: int, tmp_path: Path, encoder: str
+) -> None:
+    data, seqmix = (
+        endless(tmp_path / "train.conll", tokens),
+        partial(command, apart=tokens > 100_000),
+    )
 
-    learned = seqmix("train", data, "--out", tmp_path / "model", "--encoder", encoder, "--epochs", "1")
+    learned = seqmix(
+        "train", data, "--out", tmp_path / "model", "--encoder", encoder, "--epochs", "1"
+    )
     tagged = seqmix("predict", tmp_path / "model", data, "--out", tmp_path / "out.conll")
     facts = seqmix("info", data, "--json")
     scored = seqmix("evaluate", tmp_path / "out.conll", data, "--json")
 
-    assert (learned.code, tagged.code, facts.code, scored.code) == (0, 0, 0, 0), (learned.said, tagged.said, facts.said, scored.said)
+    assert (learned.code, tagged.code, facts.code, scored.code) == (0, 0, 0, 0), (
+        learned.said,
+        tagged.said,
+        facts.said,
+        scored.said,
+    )
     assert json.loads(facts.out)["longest"] == tokens
     assert json.loads(scored.out)["tokens"] == tokens
     assert max(learned.peak, tagged.peak) < BOUND
 
 
-def test_what_is_read_in_parts_is_what_is_read_at_once(tmp_path: Path, encoder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_read_in_parts_is_what_is_read_at_once(
+    tmp_path: Path, encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = trained(endless(tmp_path / "a.conll", 300), encoder, tmp_path / "model")
     sentences = list(formats.read(endless(tmp_path / "b.conll", 3000)))
     whole = next(Tagger.load(model).probabilities(sentences))
@@ -61,18 +82,37 @@ def test_what_is_read_in_parts_is_what_is_read_at_once(tmp_path: Path, encoder: 
 
 
 @pytest.mark.parametrize("types", [1_500, pytest.param(100_000, marks=pytest.mark.slow)])
-def test_endless_types_are_read_and_scored_but_no_tagger_is_made_of_them(types: int, tmp_path: Path, encoder: str) -> None:
-    data, seqmix = many_types(tmp_path / "train.conll", types), partial(command, apart=types > 10_000)
+def test_endless_types_are_read_and_scored_but_no_tagger_is_made_of_them(
+    types: int, tmp_path: Path, encoder: str
+) -> None:
+    data, seqmix = (
+        many_types(tmp_path / "train.conll", types),
+        partial(command, apart=types > 10_000),
+    )
 
     facts, scored = seqmix("info", data, "--json"), seqmix("evaluate", data, data, "--json")
     assert json.loads(facts.out)["spans"] == types
     assert json.loads(scored.out)["f1"] == 1
     for head in ("linear", "crf"):
-        refused = seqmix("train", data, "--out", tmp_path / "model", "--encoder", encoder, "--head", head)
+        refused = seqmix(
+            "train", data, "--out", tmp_path / "model", "--encoder", encoder, "--head", head
+        )
         assert f"there are {2 * types} tags" in refused.error and "column" in refused.error
         assert refused.peak < BOUND
     assert seqmix("convert", data, tmp_path / "out.jsonl").code == 0
-    assert seqmix("augment", data, "--rate", "0.1", "--variant", "mention", "--out", tmp_path / "more.jsonl").peak < BOUND
+    assert (
+        seqmix(
+            "augment",
+            data,
+            "--rate",
+            "0.1",
+            "--variant",
+            "mention",
+            "--out",
+            tmp_path / "more.jsonl",
+        ).peak
+        < BOUND
+    )
 
 
 def test_the_most_tags_a_tagger_takes_are_still_decoded(tmp_path: Path, encoder: str) -> None:
@@ -90,24 +130,37 @@ def test_a_token_of_endless_letters_is_a_token(letters: int, write: object, tmp_
     data, encoder = long_token(tmp_path / "train.conll", letters), write(tmp_path / "encoder")  # type: ignore[operator]
     seqmix = partial(command, apart=letters > 1_000_000)
 
-    learned = seqmix("train", data, "--out", tmp_path / "model", "--encoder", encoder, "--epochs", "1")
+    learned = seqmix(
+        "train", data, "--out", tmp_path / "model", "--encoder", encoder, "--epochs", "1"
+    )
     tagged = seqmix("predict", tmp_path / "model", data, "--out", tmp_path / "out.conll")
     assert (learned.code, tagged.code) == (0, 0), (learned.said, tagged.said)
-    assert [s.tokens for s in formats.read(tmp_path / "out.conll")] == [s.tokens for s in formats.read(data)]
+    assert [s.tokens for s in formats.read(tmp_path / "out.conll")] == [
+        s.tokens for s in formats.read(data)
+    ]
     assert max(learned.peak, tagged.peak) < BOUND
     (tmp_path / "raw.txt").write_text("x" * letters + "\nLena left\n")
-    assert seqmix("predict", tmp_path / "model", tmp_path / "raw.txt", "--out", tmp_path / "raw.jsonl").code == 0
+    assert (
+        seqmix(
+            "predict", tmp_path / "model", tmp_path / "raw.txt", "--out", tmp_path / "raw.jsonl"
+        ).code
+        == 0
+    )
     made = seqmix("init", tmp_path / "project", "--text", tmp_path / "raw.txt", "--tags", "PER")
     assert made.code == 0 and made.peak < BOUND
 
 
-def test_no_sentences_are_no_sentences(tmp_path: Path, encoder: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_no_sentences_are_no_sentences(
+    tmp_path: Path, encoder: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     empty, good = tmp_path / "train.conll", tmp_path / "good.conll"
     empty.write_text("\n\n-DOCSTART- O\n\n")
     good.write_text(GOOD)
     model = trained(good, encoder, tmp_path / "model")
 
-    assert run(["info", str(empty)]) == run(["convert", str(empty), str(tmp_path / "out.jsonl")]) == 0
+    assert (
+        run(["info", str(empty)]) == run(["convert", str(empty), str(tmp_path / "out.jsonl")]) == 0
+    )
     assert run(["predict", str(model), str(empty), "--out", str(tmp_path / "tagged.conll")]) == 0
     assert (tmp_path / "out.jsonl").read_text() == (tmp_path / "tagged.conll").read_text() == ""
     for name in ("dev", "test"):
@@ -115,9 +168,15 @@ def test_no_sentences_are_no_sentences(tmp_path: Path, encoder: str, capfd: pyte
     for arguments, why in (
         (["train", str(empty), "--out", str(tmp_path / "m")], "no sentence here has labels"),
         (["evaluate", str(model), str(empty)], "no sentence here has labels"),
-        (["augment", str(empty), "--out", str(tmp_path / "a.jsonl")], "no sentence here has labels"),
+        (
+            ["augment", str(empty), "--out", str(tmp_path / "a.jsonl")],
+            "no sentence here has labels",
+        ),
         (["simulate", "--data", str(tmp_path), "--out", str(tmp_path / "run")], "but there are 0"),
-        (["init", str(tmp_path / "p"), "--text", str(empty), "--tags", "PER"], "there is nothing to label"),
+        (
+            ["init", str(tmp_path / "p"), "--text", str(empty), "--tags", "PER"],
+            "there is nothing to label",
+        ),
     ):
         capfd.readouterr()
         assert run(arguments) == 2
@@ -126,7 +185,9 @@ def test_no_sentences_are_no_sentences(tmp_path: Path, encoder: str, capfd: pyte
 
 @pytest.mark.parametrize("tag", ["O", "B-PER", "NOUN"])
 @pytest.mark.parametrize("head", ["linear", "crf"])
-def test_a_corpus_of_one_tag_is_trained_scored_and_simulated(tag: str, head: str, tmp_path: Path, encoder: str) -> None:
+def test_a_corpus_of_one_tag_is_trained_scored_and_simulated(
+    tag: str, head: str, tmp_path: Path, encoder: str
+) -> None:
     rows = [f"w{i}\t{tag}\nx{i}\t{tag}\n\n" for i in range(40)]
     for name in ("train", "dev", "test"):
         (tmp_path / f"{name}.conll").write_text("".join(rows))
@@ -141,11 +202,15 @@ def test_a_corpus_of_one_tag_is_trained_scored_and_simulated(tag: str, head: str
         "query.size=5",
         "training.epochs=1",
     ]
-    changes = [word for setting in [*settings, "augment.score_range=off"] for word in ("--set", setting)]
+    changes = [
+        word for setting in [*settings, "augment.score_range=off"] for word in ("--set", setting)
+    ]
     assert run(["simulate", "--data", str(tmp_path), "--out", str(tmp_path / "run"), *changes]) == 0
 
 
-def test_two_sentences_with_one_id_are_refused_by_name(tmp_path: Path, encoder: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_two_sentences_with_one_id_are_refused_by_name(
+    tmp_path: Path, encoder: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     line = '{"id": "twice", "tokens": ["Lena", "%s"], "ner_tags": ["B-PER", "O"]}\n'
     for name in ("train", "dev", "test"):
         (tmp_path / f"{name}.jsonl").write_text(line % "left" + line % "came")
@@ -173,14 +238,46 @@ def test_nul_bytes_are_letters_like_any_other(tmp_path: Path, encoder: str) -> N
     assert run(["evaluate", str(model), str(data)]) == 0
     for name in ("out.jsonl", "out.json", "out.conllu", "brat"):
         format = {"brat": "brat", "out.conllu": "conllu"}.get(name)
-        assert run(["convert", str(data), str(tmp_path / name), *(["--to", format, "--key", "NER"] if format else [])]) == 0
-        assert "".join(next(iter(formats.read(tmp_path / name))).tokens) == "".join(before[0][0])  # brat holds no cut but our own
-    assert [s.tokens for s in formats.read(tmp_path / "out.conll")] == [tokens for tokens, _ in before]
-    assert run(["init", str(tmp_path / "project"), "--text", str(data), "--tags", "PER", "--labels", "drop"]) == 0
+        assert (
+            run(
+                [
+                    "convert",
+                    str(data),
+                    str(tmp_path / name),
+                    *(["--to", format, "--key", "NER"] if format else []),
+                ]
+            )
+            == 0
+        )
+        assert "".join(next(iter(formats.read(tmp_path / name))).tokens) == "".join(
+            before[0][0]
+        )  # brat holds no cut but our own
+    assert [s.tokens for s in formats.read(tmp_path / "out.conll")] == [
+        tokens for tokens, _ in before
+    ]
+    assert (
+        run(
+            [
+                "init",
+                str(tmp_path / "project"),
+                "--text",
+                str(data),
+                "--tags",
+                "PER",
+                "--labels",
+                "drop",
+            ]
+        )
+        == 0
+    )
 
 
-@pytest.mark.parametrize("name", ["jsonl-tokens", "jsonl-spans", "doccano", "prodigy", "argilla", "labelstudio"])
-def test_half_a_character_is_refused_when_it_is_read(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "name", ["jsonl-tokens", "jsonl-spans", "doccano", "prodigy", "argilla", "labelstudio"]
+)
+def test_half_a_character_is_refused_when_it_is_read(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     good = tmp_path / "good.conll"
     good.write_text(GOOD)
     data = tmp_path / ("data.json" if name in ("argilla", "labelstudio") else "data.jsonl")

@@ -13,8 +13,8 @@ import pytest
 from seqmix.data.formats import Options, ace05, brat, charspans
 from seqmix.data.formats.charspans import confirmed
 from seqmix.data.text import CharSpan
-from seqmix.serve.labelstudio_config import Labeling
-from seqmix.serve.labelstudio_tasks import sentence_of
+from seqmix.serve.labelstudio.labeling import Labeling
+from seqmix.serve.labelstudio.tasks import sentence_of
 
 SOURCES = str(Path(charspans.__file__).parent)
 
@@ -73,8 +73,14 @@ def disagreeing(n: int) -> None:
 
 def in_units(n: int) -> None:
     text, options = Counted("\U0001f680ab " * n), Options()
-    found = [confirmed(CharSpan(5 * number + 2, 5 * number + 4, "X"), "ab", text, options) for number in range(n)]
-    assert found[1:3] == [CharSpan(5, 7, "X"), CharSpan(9, 11, "X")] and options.counts["UTF-16 offsets"] > n // 2
+    found = [
+        confirmed(CharSpan(5 * number + 2, 5 * number + 4, "X"), "ab", text, options)
+        for number in range(n)
+    ]
+    assert (
+        found[1:3] == [CharSpan(5, 7, "X"), CharSpan(9, 11, "X")]
+        and options.counts["UTF-16 offsets"] > n // 2
+    )
 
 
 def claiming_everything(n: int) -> None:
@@ -85,9 +91,15 @@ def claiming_everything(n: int) -> None:
 
 def of_a_task(n: int) -> None:
     text = Counted("\U0001f680ab " * n)
-    value = [{"start": 5 * number + 2, "end": 5 * number + 4, "text": "ab", "labels": ["X"]} for number in range(n)]
+    value = [
+        {"start": 5 * number + 2, "end": 5 * number + 4, "text": "ab", "labels": ["X"]}
+        for number in range(n)
+    ]
     result = [{"type": "labels", "from_name": "label", "value": one} for one in value]
-    assert sentence_of(1, {"text": text}, Labeling("label", "text", "text", ("X",)), result) is not None
+    assert (
+        sentence_of(1, {"text": text}, Labeling("label", "text", "text", ("X",)), result)
+        is not None
+    )
 
 
 @pytest.mark.parametrize("read", [disagreeing, in_units, claiming_everything, of_a_task])
@@ -98,16 +110,23 @@ def test_twice_as_many_spans_copy_twice_as_many_characters(read: Callable[[int],
 
 
 @pytest.mark.parametrize("between", ["\n\n", " "])
-def test_twice_as_long_an_ace_document_is_twice_the_work(between: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_twice_as_long_an_ace_document_is_twice_the_work(
+    between: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain = ace05._plain
-    monkeypatch.setattr(ace05, "_plain", lambda path: (Counted((found := plain(path))[0]), *found[1:]))
+    monkeypatch.setattr(
+        ace05, "_plain", lambda path: (Counted((found := plain(path))[0]), *found[1:])
+    )
 
     def document(n: int) -> tuple[int, int]:
         sentence = f"we &amp; they fought{between}"
         length, first = len(sentence), sentence.index("fought")
         (tmp_path / f"{n}.sgm").write_text(f"<DOC><TEXT>{sentence * n}</TEXT></DOC>")
         anchor = '<event TYPE="Conflict" SUBTYPE="Attack"><event_mention><anchor><charseq START="{}" END="{}">fought</charseq></anchor>'
-        anchors = (anchor.format(length * i + first, length * i + first + 5) + "</event_mention></event>" for i in range(n))
+        anchors = (
+            anchor.format(length * i + first, length * i + first + 5) + "</event_mention></event>"
+            for i in range(n)
+        )
         (tmp_path / f"{n}.apf.xml").write_text(f"<source_file>{''.join(anchors)}</source_file>")
         Counted.copied = 0
         taken = steps(lambda: ace05.read(tmp_path / f"{n}.sgm", Options()))
@@ -121,7 +140,9 @@ def test_twice_as_long_an_ace_document_is_twice_the_work(between: str, tmp_path:
 def test_twice_as_long_a_brat_document_is_twice_the_work(tmp_path: Path) -> None:
     def document(n: int) -> int:
         (tmp_path / f"{n}.txt").write_text("Lena left\n" * n)
-        (tmp_path / f"{n}.ann").write_text("".join(f"T{i}\tPER {10 * i} {10 * i + 4}\tOmar\n" for i in range(n)))
+        (tmp_path / f"{n}.ann").write_text(
+            "".join(f"T{i}\tPER {10 * i} {10 * i + 4}\tOmar\n" for i in range(n))
+        )
         return steps(lambda: brat.read(tmp_path / f"{n}.txt", Options(misaligned="expand")))
 
     assert document(200) <= 2.5 * document(100)

@@ -11,9 +11,9 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from seqmix.serve.api import PAGE, create_app
-from seqmix.serve.labelstudio import Password
-from seqmix.serve.labelstudio import create_app as create_backend_app
+from seqmix.serve.labelstudio.app import Password
+from seqmix.serve.labelstudio.app import create_app as create_backend_app
+from seqmix.serve.web.app import PAGE, create_app
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "serve"))
 
@@ -39,7 +39,12 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient,
     with project(tmp_path_factory.mktemp("p") / "project") as own:
         app = create_app(own)
         assert isinstance(app.app, FastAPI)
-        with TestClient(app, base_url="http://127.0.0.1:8765", raise_server_exceptions=False, follow_redirects=False) as client:
+        with TestClient(
+            app,
+            base_url="http://127.0.0.1:8765",
+            raise_server_exceptions=False,
+            follow_redirects=False,
+        ) as client:
             yield client, paths(app.app)
 
 
@@ -47,18 +52,30 @@ def paths(app: FastAPI) -> list[str]:
     """Every path the application knows, with something in the place of each parameter."""
     documented = list(app.openapi()["paths"])
     known = {path for route in app.routes if (path := getattr(route, "path", None))}
-    return sorted(path.replace("{id:path}", "s1").replace("{id}", "s1") for path in {*documented, *known})
+    return sorted(
+        path.replace("{id:path}", "s1").replace("{id}", "s1") for path in {*documented, *known}
+    )
 
 
-def test_the_walk_sees_the_interface_the_schema_and_every_file_of_the_page(page: tuple[TestClient, list[str]]) -> None:
+def test_the_walk_sees_the_interface_the_schema_and_every_file_of_the_page(
+    page: tuple[TestClient, list[str]],
+) -> None:
     _, known = page
 
-    assert {"/api/next", "/api/annotations", "/api/sentences/s1", "/openapi.json", "/"} <= set(known)
-    assert {f"/{file.name}" for file in PAGE.iterdir() if file.suffix in (".html", ".js", ".css", ".svg")} <= set(known)
+    assert {"/api/next", "/api/annotations", "/api/sentences/s1", "/openapi.json", "/"} <= set(
+        known
+    )
+    assert {
+        f"/{file.name}"
+        for file in PAGE.iterdir()
+        if file.suffix in (".html", ".js", ".css", ".svg")
+    } <= set(known)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_without_a_good_token_every_route_and_every_method_is_401(page: tuple[TestClient, list[str]], method: str) -> None:
+def test_without_a_good_token_every_route_and_every_method_is_401(
+    page: tuple[TestClient, list[str]], method: str
+) -> None:
     client, known = page
     answers: set[Any] = set()
     for path in [*known, *NOWHERE]:
@@ -71,8 +88,13 @@ def test_without_a_good_token_every_route_and_every_method_is_401(page: tuple[Te
     assert len(answers) == 1  # nothing tells one path from another
 
 
-def test_with_a_token_the_same_walk_is_answered(page: tuple[TestClient, list[str]], tmp_path: Path) -> None:
-    with project(tmp_path / "project") as own, TestClient(create_app(own), base_url="http://127.0.0.1:8765") as client:
+def test_with_a_token_the_same_walk_is_answered(
+    page: tuple[TestClient, list[str]], tmp_path: Path
+) -> None:
+    with (
+        project(tmp_path / "project") as own,
+        TestClient(create_app(own), base_url="http://127.0.0.1:8765") as client,
+    ):
         headers = {"Authorization": f"Bearer {own.store.add_annotator('Ada', admin=True)}"}
         statuses = {path: client.get(path, headers=headers).status_code for path in page[1]}
 
@@ -81,11 +103,26 @@ def test_with_a_token_the_same_walk_is_answered(page: tuple[TestClient, list[str
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_label_studio_backend_tells_a_stranger_nothing_either(method: str, tmp_path: Path) -> None:
+def test_the_label_studio_backend_tells_a_stranger_nothing_either(
+    method: str, tmp_path: Path
+) -> None:
     app = create_backend_app(backend(tmp_path), Password("me", "secret"))
     with TestClient(app, raise_server_exceptions=False) as client:
-        for path in ("/", "/health", "/versions", "/setup", "/predict", "/webhook", "/train", *NOWHERE):
+        for path in (
+            "/",
+            "/health",
+            "/versions",
+            "/setup",
+            "/predict",
+            "/webhook",
+            "/train",
+            *NOWHERE,
+        ):
             for headers in WRONG:
-                assert client.request(method, path, headers=headers).status_code == 401, (method, path, headers)
+                assert client.request(method, path, headers=headers).status_code == 401, (
+                    method,
+                    path,
+                    headers,
+                )
         assert client.get("/health", auth=("me", "secret")).status_code == 200
         assert client.get("/nothing", auth=("me", "secret")).status_code == 404

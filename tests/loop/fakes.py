@@ -40,7 +40,12 @@ class Lexicon:
 
     def probabilities(self, sentences):
         for sentence in sentences:
-            rows = np.array([[1 + 4 * self.counts.get(token, {}).get(tag, 0.0) for tag in TAGS.tags] for token in sentence.tokens])
+            rows = np.array(
+                [
+                    [1 + 4 * self.counts.get(token, {}).get(tag, 0.0) for tag in TAGS.tags]
+                    for token in sentence.tokens
+                ]
+            )
             yield (rows / rows.sum(axis=1, keepdims=True)).astype(np.float32)
 
     def unsure(self, sentences, measure):
@@ -49,7 +54,12 @@ class Lexicon:
 
     def best_paths(self, sentences, n=1, legal=True):
         for probs in self.probabilities(sentences):
-            yield [FakePath(tuple(TAGS.tags[i] for i in probs.argmax(axis=1)), float(probs.max(axis=1).prod()))]
+            yield [
+                FakePath(
+                    tuple(TAGS.tags[i] for i in probs.argmax(axis=1)),
+                    float(probs.max(axis=1).prod()),
+                )
+            ]
 
     def predict(self, sentences):
         for sentence in sentences:
@@ -57,7 +67,9 @@ class Lexicon:
 
     def embeddings(self, sentences):
         for sentence in sentences:
-            yield np.array([[len(token), token.count("1")] for token in sentence.tokens], dtype=np.float32)
+            yield np.array(
+                [[len(token), token.count("1")] for token in sentence.tokens], dtype=np.float32
+            )
 
     def dropped(self, sentences, passes, rng):
         for probs in self.probabilities(sentences):

@@ -34,7 +34,10 @@ class Certain:
     def predict(self, sentences):
         self.seen += [s.id for s in sentences]
         assert not any(s.labeled for s in sentences)
-        return [s.with_tags(["B-PER" if self.right and token == "Lena" else "O" for token in s.tokens]) for s in sentences]
+        return [
+            s.with_tags(["B-PER" if self.right and token == "Lena" else "O" for token in s.tokens])
+            for s in sentences
+        ]
 
 
 def guarded(right_with: bool, right_without: bool, labeled=LABELED, rate: float = 0.5, **more):
@@ -46,22 +49,37 @@ def guarded(right_with: bool, right_without: bool, labeled=LABELED, rate: float 
         fits.append(([s.id for s in sentences], steps, float(rng.random()), last, tagger))
         return tagger
 
-    return does_it_help(labeled, augmenter, rate, fit, lambda n: 10 * n, np.random.default_rng(0), **more), augmenter, fits
+    return (
+        does_it_help(
+            labeled, augmenter, rate, fit, lambda n: 10 * n, np.random.default_rng(0), **more
+        ),
+        augmenter,
+        fits,
+    )
 
 
 @pytest.mark.parametrize(
-    ("right_with", "right_without", "gain", "helps"), [(True, False, 1.0, True), (False, True, -1.0, False), (True, True, 0.0, True)]
+    ("right_with", "right_without", "gain", "helps"),
+    [(True, False, 1.0, True), (False, True, -1.0, False), (True, True, 0.0, True)],
 )
-def test_it_helps_unless_it_makes_the_held_out_f1_worse(right_with: bool, right_without: bool, gain: float, helps: bool) -> None:
+def test_it_helps_unless_it_makes_the_held_out_f1_worse(
+    right_with: bool, right_without: bool, gain: float, helps: bool
+) -> None:
     found, _, _ = guarded(right_with, right_without)
 
     assert found == {"helps": helps, "gain": gain, "folds": [gain] * 3}
 
 
-def test_both_are_trained_on_the_same_rest_with_equal_steps_and_one_seed_and_tested_on_what_was_held_out() -> None:
+def test_both_are_trained_on_the_same_rest_with_equal_steps_and_one_seed_and_tested_on_what_was_held_out() -> (
+    None
+):
     _, augmenter, fits = guarded(True, False)
 
-    assert len(fits) == 6 and [n for _, n in augmenter.asked] == [3, 3, 3]  # half of the six that are left
+    assert len(fits) == 6 and [n for _, n in augmenter.asked] == [
+        3,
+        3,
+        3,
+    ]  # half of the six that are left
     held_out = []
     for (kept, _), without, augmented in zip(augmenter.asked, fits[::2], fits[1::2], strict=True):
         assert without[0] == kept and augmented[0] == [*kept, *["extra"] * 3]

@@ -14,8 +14,8 @@ from seqmix.errors import DataError, PoolExhaustedError, RunError
 from seqmix.loop.learner import ActiveLearner
 from seqmix.loop.oracle import GoldOracle
 from seqmix.loop.pool import Pool
+from seqmix.loop.pool_view import TaggerView
 from seqmix.loop.schedule import at
-from seqmix.loop.view import TaggerView
 from seqmix.query.uncertainty import LeastConfidence
 
 
@@ -35,7 +35,9 @@ class Watching:
 def test_what_always_holds(seed: int, size: int, rounds: int) -> None:
     gold = corpus(60, seed)
     oracle, watcher = GoldOracle(gold), Watching()
-    learner = ActiveLearner(recipe(augmenter=lambda r: watcher, rate=lambda r: 1.0), Pool.of(gold[10:], gold[:10]), seed)
+    learner = ActiveLearner(
+        recipe(augmenter=lambda r: watcher, rate=lambda r: 1.0), Pool.of(gold[10:], gold[:10]), seed
+    )
     asked: set[str] = set()
     for number in range(rounds):
         before = len(learner.pool.labeled)
@@ -57,9 +59,13 @@ def test_scores_belong_to_ids_whatever_the_order_of_the_pool(seed: int, order) -
     gold = corpus(40, seed)
     shuffled = gold[10:]
     order.shuffle(shuffled)
-    one, other = (ActiveLearner(recipe(), Pool.of(rest, gold[:10]), 0) for rest in (gold[10:], shuffled))
+    one, other = (
+        ActiveLearner(recipe(), Pool.of(rest, gold[:10]), 0) for rest in (gold[10:], shuffled)
+    )
 
-    assert dict(zip(*one.query(8, return_scores=True), strict=True)) == dict(zip(*other.query(8, return_scores=True), strict=True))
+    assert dict(zip(*one.query(8, return_scores=True), strict=True)) == dict(
+        zip(*other.query(8, return_scores=True), strict=True)
+    )
 
 
 def test_duplicates_are_asked_once_and_empty_sentences_and_docstarts_never() -> None:
@@ -122,7 +128,11 @@ def test_equal_steps_count_what_augmentation_should_have_given() -> None:
         return count
 
     for match in (True, False):
-        learner = ActiveLearner(recipe(rate=lambda r: 0.5, steps=steps, match_steps=match), Pool.of(gold[20:], gold[:20]), 0)
+        learner = ActiveLearner(
+            recipe(rate=lambda r: 0.5, steps=steps, match_steps=match),
+            Pool.of(gold[20:], gold[:20]),
+            0,
+        )
         learner.augment(gold[:20])
         learner.train()
 
@@ -137,20 +147,34 @@ def test_fresh_mixes_stand_beside_labels_as_often_at_the_same_steps() -> None:
         return Lexicon.fit(sentences, steps, rng, last)
 
     for fresh in (1, 4):
-        made = recipe(fit=fit, augmenter=lambda r: Replacement("duplicate"), rate=lambda r: 0.5, steps=lambda n: n, fresh=fresh)
+        made = recipe(
+            fit=fit,
+            augmenter=lambda r: Replacement("duplicate"),
+            rate=lambda r: 0.5,
+            steps=lambda n: n,
+            fresh=fresh,
+        )
         learner = ActiveLearner(made, Pool.of(gold[20:], gold[:20]), 0)
         learner.augment(gold[:20])
         learner.train()
         learner._committee()
 
     assert seen[0] == (30, 10, 30) and seen[4] == (120, 40, 30)
-    assert [(n, steps) for n, _, steps in seen[1:4]] == [(n, steps) for n, _, steps in seen[5:]] == [(30, 30)] * 3
+    assert (
+        [(n, steps) for n, _, steps in seen[1:4]]
+        == [(n, steps) for n, _, steps in seen[5:]]
+        == [(30, 30)] * 3
+    )
 
 
 def test_a_learner_saved_and_loaded_goes_on_the_same_way(tmp_path) -> None:
     gold = corpus()
     oracle = GoldOracle(gold)
-    learner = ActiveLearner(recipe(augmenter=lambda r: Replacement("duplicate"), rate=lambda r: 0.5), Pool.of(gold[10:], gold[:10]), 3)
+    learner = ActiveLearner(
+        recipe(augmenter=lambda r: Replacement("duplicate"), rate=lambda r: 0.5),
+        Pool.of(gold[10:], gold[:10]),
+        3,
+    )
     ids = learner.query(5)
     learner.teach(ids, oracle.annotate(learner.pool.take(ids)))
 
@@ -163,7 +187,9 @@ def test_a_learner_saved_and_loaded_goes_on_the_same_way(tmp_path) -> None:
         ActiveLearner.load(tmp_path, learner.recipe, Lexicon.load)
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"format_version": 1}', '{"format_version": 1, "seed": 0, "round": "1"}'])
+@pytest.mark.parametrize(
+    "text", ["[]", "{", '{"format_version": 1}', '{"format_version": 1, "seed": 0, "round": "1"}']
+)
 def test_a_damaged_learner_is_one_line(tmp_path, text: str) -> None:
     ActiveLearner(recipe(), Pool.of(corpus(12)[10:], corpus(12)[:10]), 0).save(tmp_path / "saved")
     (tmp_path / "saved" / "learner.json").write_text(text)
@@ -183,7 +209,9 @@ def test_too_much_asked_wrong_answers_and_wrong_choices_are_refused() -> None:
     (question,) = learner.pool.take(ids)
     for other in ("a", "~"):  # before and behind it by name
         with pytest.raises(DataError, match="other tokens"):
-            learner.teach(ids, [Sentence("x", (other, *question.tokens[1:]), ("O",) * len(question))])
+            learner.teach(
+                ids, [Sentence("x", (other, *question.tokens[1:]), ("O",) * len(question))]
+            )
     with pytest.raises(DataError, match="1 sentences were asked and 2 answered"):
         learner.teach(ids, [gold[10], gold[11]])
     with pytest.raises(DataError, match="has no label"):
@@ -192,7 +220,9 @@ def test_too_much_asked_wrong_answers_and_wrong_choices_are_refused() -> None:
         learner.pool.take(["x", "y"])
     with pytest.raises(DataError, match="chosen twice"):
         learner.pool.take([*ids, *ids])
-    stranger = ActiveLearner(recipe(policy=lambda view, n, rng: ["nobody"]), Pool.of(gold[10:], gold[:10]), 0)
+    stranger = ActiveLearner(
+        recipe(policy=lambda view, n, rng: ["nobody"]), Pool.of(gold[10:], gold[:10]), 0
+    )
     with pytest.raises(DataError, match="is not in the pool"):
         stranger.query(1)
 
@@ -222,7 +252,11 @@ def test_schedules_go_on_with_their_last_value() -> None:
 
 def test_a_plain_function_is_a_policy() -> None:
     gold = corpus()
-    learner = ActiveLearner(recipe(policy=lambda view, n, rng: [s.id for s in view.sentences()][:n]), Pool.of(gold[10:], gold[:10]), 0)
+    learner = ActiveLearner(
+        recipe(policy=lambda view, n, rng: [s.id for s in view.sentences()][:n]),
+        Pool.of(gold[10:], gold[:10]),
+        0,
+    )
 
     assert learner.query(2, return_scores=True) == (list(learner.pool.unlabeled)[:2], [None, None])
 

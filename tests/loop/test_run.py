@@ -20,7 +20,7 @@ from seqmix.errors import RunError
 from seqmix.loop.oracle import GoldOracle
 from seqmix.loop.rounds import read_rounds
 from seqmix.loop.run import Plan, locked, run
-from seqmix.loop.starting import start_files
+from seqmix.loop.run_inputs import start_files
 from seqmix.loop.stopping import Stopping, forecast, kappa
 
 FILES = ("rounds.jsonl", "generated.jsonl")
@@ -47,14 +47,20 @@ def test_a_run_leaves_what_it_promises(tmp_path: Path) -> None:
     done = run(plan(), tmp_path / "run")
 
     assert [line["labeled"] for line in done] == [10, 15, 20, 25, 30]
-    assert done[-1]["stop"] == "all 4 rounds are done" and all(line["stop"] is None for line in done[:-1])
+    assert done[-1]["stop"] == "all 4 rounds are done" and all(
+        line["stop"] is None for line in done[:-1]
+    )
     assert all(len(set(line["chosen"])) == 5 == len(line["scores"]) for line in done[1:])
     asked = [id for line in done for id in line["chosen"]]
     assert len(set(asked)) == len(asked)
     assert read_rounds(tmp_path / "run") == done
     assert len((tmp_path / "run" / "timings.jsonl").read_text().splitlines()) == 5
-    generated = [json.loads(line) for line in (tmp_path / "run" / "generated.jsonl").read_text().splitlines()]
-    assert {record["round"] for record in generated} == {0, 1, 2, 3, 4} and all(record["lineage"]["parents"] for record in generated)
+    generated = [
+        json.loads(line) for line in (tmp_path / "run" / "generated.jsonl").read_text().splitlines()
+    ]
+    assert {record["round"] for record in generated} == {0, 1, 2, 3, 4} and all(
+        record["lineage"]["parents"] for record in generated
+    )
     assert done[2]["forecast"]["low"] <= done[2]["forecast"]["gain"] <= done[2]["forecast"]["high"]
     assert Lexicon.load(tmp_path / "run" / "model").counts
 
@@ -65,7 +71,9 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(tmp_path: Path)
 
     for file in FILES:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
-    assert (tmp_path / "a" / "rounds.jsonl").read_bytes() != (tmp_path / "c" / "rounds.jsonl").read_bytes()
+    assert (tmp_path / "a" / "rounds.jsonl").read_bytes() != (
+        tmp_path / "c" / "rounds.jsonl"
+    ).read_bytes()
 
 
 class Killed(BaseException):
@@ -74,7 +82,9 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("looks_back", [False, True])
 @pytest.mark.parametrize("at", range(1, 26, 3))
-def test_a_run_broken_off_at_any_phase_ends_with_the_same_bytes(tmp_path: Path, at: int, looks_back: bool) -> None:
+def test_a_run_broken_off_at_any_phase_ends_with_the_same_bytes(
+    tmp_path: Path, at: int, looks_back: bool
+) -> None:
     run(plan(looks_back=looks_back), tmp_path / "whole")
     count = 0
 
@@ -92,14 +102,18 @@ def test_a_run_broken_off_at_any_phase_ends_with_the_same_bytes(tmp_path: Path, 
         assert (tmp_path / "broken" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
-def test_a_run_killed_with_signal_nine_again_and_again_ends_with_the_same_bytes(tmp_path: Path) -> None:
+def test_a_run_killed_with_signal_nine_again_and_again_ends_with_the_same_bytes(
+    tmp_path: Path,
+) -> None:
     run(plan(), tmp_path / "whole")
     here = str(Path(__file__).parent)
     code = f"import sys; sys.path.insert(0, {here!r}); from test_run import *; run(plan(), Path(sys.argv[1]))"
     rng = np.random.default_rng(0)
     kills = 0
     while True:
-        process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "killed")], stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path / "killed")], stderr=subprocess.DEVNULL
+        )
         deadline = time.monotonic() + float(rng.uniform(0.3, 1.6))
         while process.poll() is None and time.monotonic() < deadline and kills < 6:
             time.sleep(0.005)
@@ -119,7 +133,9 @@ def test_a_start_that_was_killed_before_its_config_was_written_starts_again(tmp_
 
     start_files(tmp_path, "seed = 0\n", {"python": "3"})
 
-    assert (tmp_path / "config.toml").read_text() == "seed = 0\n" and json.loads((tmp_path / "environment.json").read_text())
+    assert (tmp_path / "config.toml").read_text() == "seed = 0\n" and json.loads(
+        (tmp_path / "environment.json").read_text()
+    )
 
 
 def test_models_that_a_kill_left_in_earlier_rounds_are_cleared(tmp_path: Path) -> None:
@@ -143,13 +159,22 @@ def broken_off(folder: Path, phase: str, **changes) -> None:
         run(plan(**changes), folder, kill)
 
 
-@pytest.mark.parametrize("name", ["001/generated.jsonl", "001/predictions.json", "002/chosen.json", "002/augmentation.json"])
+@pytest.mark.parametrize(
+    "name",
+    ["001/generated.jsonl", "001/predictions.json", "002/chosen.json", "002/augmentation.json"],
+)
 @pytest.mark.parametrize("damage", ["gone", "half", "empty", "another", "zeros"])
-def test_a_damaged_file_of_a_round_is_named_and_never_passed_over(tmp_path: Path, name: str, damage: str) -> None:
+def test_a_damaged_file_of_a_round_is_named_and_never_passed_over(
+    tmp_path: Path, name: str, damage: str
+) -> None:
     broken_off(tmp_path, "train", looks_back=True)
     path = tmp_path / "rounds" / name
     whole = path.read_text()
-    path.write_text({"half": whole[: len(whole) // 2], "another": "[]", "zeros": "\0" * len(whole)}.get(damage, ""))
+    path.write_text(
+        {"half": whole[: len(whole) // 2], "another": "[]", "zeros": "\0" * len(whole)}.get(
+            damage, ""
+        )
+    )
     if damage == "gone":
         path.unlink()
 
@@ -160,7 +185,15 @@ def test_a_damaged_file_of_a_round_is_named_and_never_passed_over(tmp_path: Path
             run(plan(looks_back=True), tmp_path)
 
 
-@pytest.mark.parametrize("text", ["[1]\n", '{"format_version": 1, "round": 1}\n', "\xff\n", '{"format_version": 1, "round": 0}\n'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[1]\n",
+        '{"format_version": 1, "round": 1}\n',
+        "\xff\n",
+        '{"format_version": 1, "round": 0}\n',
+    ],
+)
 def test_rounds_that_are_not_whole_are_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "rounds.jsonl").write_bytes(text.encode("latin-1"))
 
@@ -176,11 +209,16 @@ def test_rounds_that_are_not_whole_are_refused(tmp_path: Path, text: str) -> Non
         ("forecast", ...), ("stop", ...), ("agreement", ...), ("dev", {"f1": "x"}), ("test", []),
     ],
 )  # fmt: skip
-def test_a_round_with_a_key_of_another_kind_is_named_by_line_and_key(tmp_path: Path, key: str, value: object) -> None:
+def test_a_round_with_a_key_of_another_kind_is_named_by_line_and_key(
+    tmp_path: Path, key: str, value: object
+) -> None:
     run(plan(rounds=1), tmp_path)
     path = tmp_path / "rounds.jsonl"
     first, second = (json.loads(line) for line in path.read_text().splitlines())
-    second = {**{name: known for name, known in second.items() if name != key}, **({} if value is ... else {key: value})}
+    second = {
+        **{name: known for name, known in second.items() if name != key},
+        **({} if value is ... else {key: value}),
+    }
     path.write_text(json.dumps(first) + "\n" + json.dumps(second) + "\n")
 
     with pytest.raises(RunError, match=f"line 2 has no round 1 with a good '{key}'"):
@@ -192,13 +230,19 @@ def test_the_seconds_of_the_phases_are_those_that_passed(tmp_path: Path) -> None
     run(plan(rounds=1), tmp_path)
     passed = time.monotonic() - start
 
-    timings = [json.loads(line)["seconds"] for line in (tmp_path / "timings.jsonl").read_text().splitlines()]
+    timings = [
+        json.loads(line)["seconds"]
+        for line in (tmp_path / "timings.jsonl").read_text().splitlines()
+    ]
     seconds = [second for line in timings for second in line.values()]
     assert seconds and min(seconds) >= 0 and sum(seconds) <= passed + 0.001 * len(seconds)
 
 
 def test_a_line_separator_inside_a_token_survives_a_kill(tmp_path: Path) -> None:
-    gold = [replace(s, tokens=(*s.tokens[:-1], s.tokens[-1] + "\u2028"), id=s.id + "\x85") for s in corpus(80, 1)]
+    gold = [
+        replace(s, tokens=(*s.tokens[:-1], s.tokens[-1] + "\u2028"), id=s.id + "\x85")
+        for s in corpus(80, 1)
+    ]
     odd = {"seed_set": gold[:10], "pool": gold[10:60], "oracle": GoldOracle(gold)}
     run(plan(**odd), tmp_path / "whole")
     broken_off(tmp_path / "broken", "evaluate", **odd)
@@ -260,9 +304,18 @@ def test_a_run_stops_early_and_says_why(tmp_path: Path, stopping: Stopping, reas
 
 
 def test_the_guard_turns_augmentation_off_when_it_hurts_and_says_so(tmp_path: Path) -> None:
-    done = run(plan(guard=lambda labeled, number: {"helps": number % 2 == 0, "gain": -0.1}), tmp_path / "run")
+    done = run(
+        plan(guard=lambda labeled, number: {"helps": number % 2 == 0, "gain": -0.1}),
+        tmp_path / "run",
+    )
 
-    assert [line["augmentation"]["generated"] > 0 for line in done] == [True, False, True, False, True]
+    assert [line["augmentation"]["generated"] > 0 for line in done] == [
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
     assert done[1]["guard"]["gain"] == -0.1
 
 
@@ -284,7 +337,9 @@ def test_the_forecast_finds_a_power_law_again() -> None:
 def test_the_forecast_of_an_exact_power_law_is_exact(exponent: float) -> None:
     labeled = [10, 20, 40, 80]
 
-    found = forecast(labeled, [0.9 - 0.6 * n**-exponent for n in labeled], 160, np.random.default_rng(0))
+    found = forecast(
+        labeled, [0.9 - 0.6 * n**-exponent for n in labeled], 160, np.random.default_rng(0)
+    )
 
     assert found is not None and found.gain == pytest.approx(0.6 * (80**-exponent - 160**-exponent))
 
@@ -297,7 +352,12 @@ def test_a_description_that_asks_for_more_than_the_settings_is_refused(tmp_path:
     with pytest.raises(Killed):
         run(plan(), tmp_path, kill)
     path = tmp_path / "rounds" / "001" / "augmentation.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "asked": 10**9}))  # would be trained on for years
+    path.write_text(
+        json.dumps({**json.loads(path.read_text()), "asked": 10**9})
+    )  # would be trained on for years
 
-    with pytest.raises(RunError, match=r"augmentation\.json is damaged: it was asked for 1000000000 sentences instead of 2; "):
+    with pytest.raises(
+        RunError,
+        match=r"augmentation\.json is damaged: it was asked for 1000000000 sentences instead of 2; ",
+    ):
         run(plan(), tmp_path)

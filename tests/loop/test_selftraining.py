@@ -55,7 +55,9 @@ def test_the_student_sees_labels_repeated_and_unlabeled_sentences_once_and_its_o
         return Teacher(0.7, 0.3)
 
     labeled = [Sentence("l", ("word", "3"), ("O", "B-PER"))]
-    learn = self_trained(fit, lambda: sentences(10), SelfTraining(teachers=2, sentences=5, repeat=3, steps=40))
+    learn = self_trained(
+        fit, lambda: sentences(10), SelfTraining(teachers=2, sentences=5, repeat=3, steps=40)
+    )
     learn(labeled, 7, np.random.default_rng(0), None)
 
     assert [steps for _, steps, _ in calls] == [7, 7, 40]
@@ -75,17 +77,25 @@ def test_students_of_one_generation_teach_the_next():
         calls.append((list(own), steps))
         return Teacher(*([0.9, 0.1], [0.7, 0.3])[steps == 40])
 
-    learn = self_trained(fit, lambda: sentences(10), SelfTraining(teachers=2, sentences=4, steps=40, generations=2))
+    learn = self_trained(
+        fit, lambda: sentences(10), SelfTraining(teachers=2, sentences=4, steps=40, generations=2)
+    )
     learn([Sentence("l", ("x",), ("O",))], 7, np.random.default_rng(0), None)
 
     assert [steps for _, steps in calls] == [7, 7, 40, 40, 40]
     rows = [own[1].tags[0] for own, steps in calls if steps == 40]
     assert rows[:2] == [pytest.approx({"O": 0.9, "B-PER": 0.1})] * 2
-    assert rows[2] == pytest.approx({"O": 0.7, "B-PER": 0.3}), "the last student learns from the students before it"
-    assert {s.id for s in calls[2][0]} != {s.id for s in calls[4][0]}, "each generation draws its own sentences"
+    assert rows[2] == pytest.approx({"O": 0.7, "B-PER": 0.3}), (
+        "the last student learns from the students before it"
+    )
+    assert {s.id for s in calls[2][0]} != {s.id for s in calls[4][0]}, (
+        "each generation draws its own sentences"
+    )
 
 
-@pytest.mark.parametrize(("sure", "contexts"), [(0.99, {"l", "s0", "s1", "s2", "s4"}), (0.9, {"l"})])
+@pytest.mark.parametrize(
+    ("sure", "contexts"), [(0.99, {"l", "s0", "s1", "s2", "s4"}), (0.9, {"l"})]
+)
 def test_partners_are_mined_from_the_sentences_that_the_teachers_are_sure_of(sure, contexts):
     seen = []
 
@@ -97,7 +107,9 @@ def test_partners_are_mined_from_the_sentences_that_the_teachers_are_sure_of(sur
     calls = []
     fit = lambda own, steps, rng, last: calls.append(list(own)) or Teacher(sure, 1 - sure)  # noqa: E731
     labeled = [Sentence("l", ("word", "3"), ("O", "B-PER"))]
-    self_trained(fit, lambda: sentences(5), SelfTraining(1, 10, mined=3), Spy)(labeled, None, np.random.default_rng(0), None)
+    self_trained(fit, lambda: sentences(5), SelfTraining(1, 10, mined=3), Spy)(
+        labeled, None, np.random.default_rng(0), None
+    )
 
     assert seen == [(contexts, 3)]
     assert [s.tokens for s in calls[-1][-3:]] == [("word", "3")] * 3 and len(calls[-1]) == 1 + 4 + 3

@@ -9,7 +9,7 @@ import pytest
 from fakes import Lexicon, corpus
 
 from seqmix.loop.pool import Pool
-from seqmix.loop.view import TaggerView
+from seqmix.loop.pool_view import TaggerView
 
 GOLD = corpus(12)
 POOL = Pool.of(GOLD[8:], GOLD[:8])
@@ -30,16 +30,24 @@ def test_every_opinion_is_the_taggers_own_on_that_sentence() -> None:
     assert [sentence.id for sentence in view.sentences()] == IDS
     for (id, probs), expected in zip(view.probs(), tagger.probabilities(unlabeled), strict=True):
         assert id in IDS and np.array_equal(probs, expected)
-    assert list(view.unsure("entropy")) == list(zip(IDS, tagger.unsure(unlabeled, "entropy"), strict=True))
+    assert list(view.unsure("entropy")) == list(
+        zip(IDS, tagger.unsure(unlabeled, "entropy"), strict=True)
+    )
     paths = [best[0] for best in tagger.best_paths(unlabeled)]
-    assert list(view.paths()) == [(id, path.tags, path.probability) for id, path in zip(IDS, paths, strict=True)]
-    assert [(id, probs.shape) for id, probs in view.dropped(3)] == [(id, (3, len(POOL.unlabeled[id]), 3)) for id in IDS]
+    assert list(view.paths()) == [
+        (id, path.tags, path.probability) for id, path in zip(IDS, paths, strict=True)
+    ]
+    assert [(id, probs.shape) for id, probs in view.dropped(3)] == [
+        (id, (3, len(POOL.unlabeled[id]), 3)) for id in IDS
+    ]
 
 
 def test_embeddings_are_means_over_tokens_of_the_pool_and_of_what_is_labeled() -> None:
     view, tagger = viewed(), fitted()
 
-    for (id, vector), states in zip(view.embeddings(), tagger.embeddings(POOL.unlabeled.values()), strict=True):
+    for (id, vector), states in zip(
+        view.embeddings(), tagger.embeddings(POOL.unlabeled.values()), strict=True
+    ):
         assert vector.tolist() == pytest.approx(states.mean(axis=0).tolist()), id
     expected = [states.mean(axis=0).tolist() for states in tagger.embeddings(POOL.labeled.values())]
     assert view.labeled_embeddings().tolist() == expected and len(expected) == 8
@@ -78,9 +86,18 @@ class Short(Lexicon):
 
 @pytest.mark.parametrize(
     "ask",
-    [TaggerView.probs, TaggerView.paths, TaggerView.embeddings, TaggerView.votes, lambda v: v.unsure("entropy"), lambda v: v.dropped(2)],
+    [
+        TaggerView.probs,
+        TaggerView.paths,
+        TaggerView.embeddings,
+        TaggerView.votes,
+        lambda v: v.unsure("entropy"),
+        lambda v: v.dropped(2),
+    ],
 )
-def test_a_tagger_that_leaves_a_sentence_out_is_an_error_and_never_another_sentences_score(ask) -> None:
+def test_a_tagger_that_leaves_a_sentence_out_is_an_error_and_never_another_sentences_score(
+    ask,
+) -> None:
     tagger = Short(fitted().counts)
 
     with pytest.raises(ValueError, match="shorter"):

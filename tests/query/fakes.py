@@ -80,11 +80,16 @@ def make_view(n: int, seed: int = 0, rounds: int = 2, entity_free: float = 0.4) 
         view.pool.append(Sentence(id, tuple(f"w{i}.{t}" for t in range(length))))
         view.p[id] = distributions(rng, length)
         free = rng.random() < entity_free
-        view.path[id] = (tuple("O" if free else str(tag) for tag in rng.choice(TAGS.tags[1:], length)), float(rng.random()))
+        view.path[id] = (
+            tuple("O" if free else str(tag) for tag in rng.choice(TAGS.tags[1:], length)),
+            float(rng.random()),
+        )
         view.vectors[id] = rng.normal(size=6).astype(np.float32)
         view.vote[id] = rng.integers(len(TAGS), size=(3, length))
         view.masks[id] = distributions(rng, 10, length)
-        view.past[id] = [tuple(str(tag) for tag in rng.choice(TAGS.tags, length)) for _ in range(rounds)]
+        view.past[id] = [
+            tuple(str(tag) for tag in rng.choice(TAGS.tags, length)) for _ in range(rounds)
+        ]
     if not rounds:
         view.past.clear()
     return view

@@ -44,7 +44,10 @@ def test_mutual_information_is_as_written_out(seed: int, passes: int, length: in
     total = 0.0
     for t in range(length):
         rows = [[float(p) for p in probs[k, t]] for k in range(passes)]
-        total += entropy([sum(column) / passes for column in zip(*rows, strict=True)]) - sum(map(entropy, rows)) / passes
+        total += (
+            entropy([sum(column) / passes for column in zip(*rows, strict=True)])
+            - sum(map(entropy, rows)) / passes
+        )
 
     assert mutual_information(probs) == pytest.approx(max(total / length, 0), abs=1e-9)
 

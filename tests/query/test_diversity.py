@@ -82,7 +82,10 @@ def test_the_core_set_goes_where_no_label_is() -> None:
     chosen = CoreSet()(view, 2, rng())
 
     assert corners(chosen) == ["1", "2"]
-    assert list(chosen.scores.values()) == sorted(chosen.scores.values(), reverse=True) and min(chosen.scores.values()) > 90
+    assert (
+        list(chosen.scores.values()) == sorted(chosen.scores.values(), reverse=True)
+        and min(chosen.scores.values()) > 90
+    )
 
 
 def test_the_core_set_without_labels_still_spreads() -> None:
@@ -97,22 +100,32 @@ def test_k_center_picks_the_farthest_each_time(seed: int, n: int) -> None:
     before = [0]
     for i, distance in picked:
         gaps = [min(float(np.linalg.norm(row - rows[j])) for j in before) for row in rows]
-        assert distance == pytest.approx(max(gaps), rel=1e-4) and gaps[i] == pytest.approx(max(gaps), rel=1e-4)
+        assert distance == pytest.approx(max(gaps), rel=1e-4) and gaps[i] == pytest.approx(
+            max(gaps), rel=1e-4
+        )
         before.append(i)
 
 
 @given(seed=st.integers(0, 999))
 def test_nearest_is_what_comparing_all_gives(seed: int) -> None:
-    rows, centers = rng(seed).normal(size=(30, 4)).astype(np.float32), rng(seed + 1).normal(size=(5, 4)).astype(np.float32)
+    rows, centers = (
+        rng(seed).normal(size=(30, 4)).astype(np.float32),
+        rng(seed + 1).normal(size=(5, 4)).astype(np.float32),
+    )
     every = np.stack([squared(rows, center) for center in centers], axis=1)
 
     at, away = nearest(rows, centers)
 
-    assert every[np.arange(30), at] == pytest.approx(every.min(axis=1), rel=1e-4) and away == pytest.approx(every.min(axis=1), rel=1e-4)
+    assert every[np.arange(30), at] == pytest.approx(
+        every.min(axis=1), rel=1e-4
+    ) and away == pytest.approx(every.min(axis=1), rel=1e-4)
 
 
 def test_nearest_leaves_out_no_row_of_a_pool_that_takes_several_parts() -> None:
-    rows, centers = rng(5).normal(size=(2500, 2)).astype(np.float32), np.array([[-1, 0], [1, 0]], np.float32)
+    rows, centers = (
+        rng(5).normal(size=(2500, 2)).astype(np.float32),
+        np.array([[-1, 0], [1, 0]], np.float32),
+    )
 
     at, away = nearest(rows, centers)
 
@@ -123,20 +136,28 @@ def test_nearest_leaves_out_no_row_of_a_pool_that_takes_several_parts() -> None:
 def test_k_means_goes_on_until_no_sentence_changes_its_cluster() -> None:
     view = make_view(60)
 
-    after = {steps: [KMeans(steps=steps)(view, 6, rng(seed)).scores for seed in range(5)] for steps in (1, 20, 90)}
+    after = {
+        steps: [KMeans(steps=steps)(view, 6, rng(seed)).scores for seed in range(5)]
+        for steps in (1, 20, 90)
+    }
 
     assert after[1] != after[20] == after[90]
 
 
 def test_a_cluster_moves_to_its_mean_and_an_empty_one_stays() -> None:
-    rows, centers = np.array([[0, 2], [2, 4], [9, 9]], np.float32), np.array([[0, 0], [5, 5], [8, 8]], np.float32)
+    rows, centers = (
+        np.array([[0, 2], [2, 4], [9, 9]], np.float32),
+        np.array([[0, 0], [5, 5], [8, 8]], np.float32),
+    )
 
     assert means(rows, np.array([0, 0, 2]), centers).tolist() == [[1, 3], [5, 5], [9, 9]]
 
 
 def test_k_means_plus_plus_draws_with_the_squared_distance_as_weight() -> None:
     rows = np.array([[0.0], [1.0], [3.0]], np.float32)
-    drawn = Counter(plus_plus(lambda i: squared(rows, rows[i]), 0, 2, rng(seed))[1] for seed in range(2000))
+    drawn = Counter(
+        plus_plus(lambda i: squared(rows, rows[i]), 0, 2, rng(seed))[1] for seed in range(2000)
+    )
 
     assert set(drawn) == {1, 2} and drawn[1] / 2000 == pytest.approx(0.1, abs=0.03)
 
@@ -185,7 +206,9 @@ def test_diverse_asks_in_every_cluster_where_plain_doubt_asks_for_near_copies() 
     assert chosen.scores == {id: Uncertainty().score(view.p[id]) for id in chosen}
 
 
-def test_diverse_looks_at_four_times_as_many_as_are_asked_for_and_at_all_where_there_are_fewer() -> None:
+def test_diverse_looks_at_four_times_as_many_as_are_asked_for_and_at_all_where_there_are_fewer() -> (
+    None
+):
     asked = []
 
     def policy(view, n: int, rng):
@@ -203,8 +226,12 @@ def test_diverse_looks_at_four_times_as_many_as_are_asked_for_and_at_all_where_t
 def test_diverse_keeps_to_the_best_of_the_policy_and_takes_plain_functions() -> None:
     view = clusters()
 
-    assert set(diverse(Uncertainty(), factor=2)(view, 4, rng())) <= set(Uncertainty()(view, 8, rng()))
-    assert corners(diverse(lambda view, n, rng: sorted(view.ids)[:n], factor=8)(view, 4, rng())) == ["0", "1", "2", "3"]
+    assert set(diverse(Uncertainty(), factor=2)(view, 4, rng())) <= set(
+        Uncertainty()(view, 8, rng())
+    )
+    assert corners(
+        diverse(lambda view, n, rng: sorted(view.ids)[:n], factor=8)(view, 4, rng())
+    ) == ["0", "1", "2", "3"]
     with pytest.raises(ConfigError, match="factor is 0"):
         diverse(Uncertainty(), factor=0)
 
@@ -214,8 +241,17 @@ def test_diverse_keeps_to_the_best_of_the_policy_and_takes_plain_functions() -> 
 def test_the_order_of_the_pool_changes_nothing(seed: int, order: int) -> None:
     view = make_view(30, seed)
 
-    for policy in (random_order, KMeans(), KMeans(sample=12), CoreSet(sample=12), Badge(), diverse(Uncertainty())):
-        assert policy(view.shuffled(order), 6, rng(seed)).scores == policy(view, 6, rng(seed)).scores
+    for policy in (
+        random_order,
+        KMeans(),
+        KMeans(sample=12),
+        CoreSet(sample=12),
+        Badge(),
+        diverse(Uncertainty()),
+    ):
+        assert (
+            policy(view.shuffled(order), 6, rng(seed)).scores == policy(view, 6, rng(seed)).scores
+        )
 
 
 def test_a_random_order_favors_nobody() -> None:

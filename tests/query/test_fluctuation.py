@@ -14,7 +14,13 @@ from seqmix.query.uncertainty import Uncertainty
 tags = st.sampled_from(["O", "B-PER", "B-LOC"])
 
 
-@given(rounds=st.integers(1, 5).flatmap(lambda length: st.lists(st.lists(tags, min_size=length, max_size=length), min_size=2, max_size=5)))
+@given(
+    rounds=st.integers(1, 5).flatmap(
+        lambda length: st.lists(
+            st.lists(tags, min_size=length, max_size=length), min_size=2, max_size=5
+        )
+    )
+)
 def test_it_is_the_share_of_tags_that_changed(rounds: list[list[str]]) -> None:
     changed = 0
     for r in range(1, len(rounds)):
@@ -48,7 +54,9 @@ def test_the_present_prediction_counts_as_the_last_round() -> None:
 def test_the_first_round_is_by_token_entropy() -> None:
     view = make_view(9, rounds=0)
 
-    assert Fluctuation()(view, 4, np.random.default_rng(0)) == Uncertainty()(view, 4, np.random.default_rng(0))
+    assert Fluctuation()(view, 4, np.random.default_rng(0)) == Uncertainty()(
+        view, 4, np.random.default_rng(0)
+    )
 
 
 def test_a_newcomer_to_a_pool_with_a_past_scores_zero() -> None:

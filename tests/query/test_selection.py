@@ -15,7 +15,16 @@ from seqmix.query.history import Fluctuation
 from seqmix.query.selection import Budget, Part, WithoutEntity
 from seqmix.query.uncertainty import LeastConfidence, TagCount, Uncertainty, least_confidence_sum
 
-INNER = st.sampled_from([Uncertainty(), Uncertainty(least_confidence_sum), LeastConfidence(), TagCount(), VoteEntropy(), random_order])
+INNER = st.sampled_from(
+    [
+        Uncertainty(),
+        Uncertainty(least_confidence_sum),
+        LeastConfidence(),
+        TagCount(),
+        VoteEntropy(),
+        random_order,
+    ]
+)
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -27,7 +36,9 @@ def free(view: FakeView, ids: list[str]) -> list[str]:
 
 
 @given(policy=INNER, seed=st.integers(0, 99), tokens=st.integers(1, 60), n=st.integers(1, 30))
-def test_a_budget_is_never_exceeded_and_never_left_for_want_of_trying(policy, seed: int, tokens: int, n: int) -> None:
+def test_a_budget_is_never_exceeded_and_never_left_for_want_of_trying(
+    policy, seed: int, tokens: int, n: int
+) -> None:
     view = make_view(20, seed)
     length = {sentence.id: len(sentence) for sentence in view.pool}
 
@@ -63,7 +74,9 @@ def test_a_sentence_longer_than_the_budget_does_not_block_it() -> None:
 
 
 @given(policy=INNER, seed=st.integers(0, 99), share=st.floats(0, 1), n=st.integers(1, 25))
-def test_the_quota_is_kept_as_far_as_the_pool_allows(policy, seed: int, share: float, n: int) -> None:
+def test_the_quota_is_kept_as_far_as_the_pool_allows(
+    policy, seed: int, share: float, n: int
+) -> None:
     view = make_view(20, seed)
 
     chosen = WithoutEntity(policy, share)(view, n, rng(seed))
@@ -75,7 +88,9 @@ def test_the_quota_is_kept_as_far_as_the_pool_allows(policy, seed: int, share: f
 def test_the_quota_holds_the_best_of_the_entity_free_and_the_rest_the_best_of_all() -> None:
     view = make_view(40, 1)
     for id in free(view, view.ids):
-        view.p[id] = np.eye(5, dtype=np.float32)[[0] * len(view.p[id])] * 0.9 + np.float32(0.02)  # never chosen by doubt alone
+        view.p[id] = np.eye(5, dtype=np.float32)[[0] * len(view.p[id])] * 0.9 + np.float32(
+            0.02
+        )  # never chosen by doubt alone
     wanted = Uncertainty()(view, 10, rng())
     assert not free(view, wanted)
 
@@ -108,7 +123,11 @@ def test_a_part_shows_the_same_sentences_everywhere() -> None:
     assert [sentence.id for sentence in part.sentences()] == ids and 0 < len(ids) < 10
     for pairs in (part.probs(), part.paths(), part.embeddings(), part.votes(), part.dropped(2)):
         assert [id for id, *_ in pairs] == ids
-    assert part.labeled_embeddings() is view.labeled and part.history() is view.past and part.tag_set is view.tag_set
+    assert (
+        part.labeled_embeddings() is view.labeled
+        and part.history() is view.past
+        and part.tag_set is view.tag_set
+    )
 
 
 def test_settings_at_the_ends_of_their_range_are_taken() -> None:

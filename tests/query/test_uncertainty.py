@@ -32,7 +32,9 @@ from seqmix.query.uncertainty import (
 
 SCORES = (token_entropy, least_confidence_sum, margin)
 probs_strategy = st.builds(
-    lambda seed, length: distributions(np.random.default_rng(seed), length), st.integers(0, 9999), st.integers(1, 12)
+    lambda seed, length: distributions(np.random.default_rng(seed), length),
+    st.integers(0, 9999),
+    st.integers(1, 12),
 )
 
 
@@ -41,7 +43,9 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def viewing(paths: dict[str, tuple[tuple[str, ...], float]]) -> FakeView:
-    return FakeView([Sentence(id, ("w",) * len(tags)) for id, (tags, _) in paths.items()], path=paths)
+    return FakeView(
+        [Sentence(id, ("w",) * len(tags)) for id, (tags, _) in paths.items()], path=paths
+    )
 
 
 @given(probs=probs_strategy)
@@ -56,7 +60,9 @@ def test_token_entropy_is_equation_3(probs: np.ndarray) -> None:
 
 @given(probs=probs_strategy)
 def test_the_sum_of_least_confidence_is_equation_2(probs: np.ndarray) -> None:
-    assert least_confidence_sum(probs) == pytest.approx(sum(1 - max(map(float, row)) for row in probs), abs=1e-12)
+    assert least_confidence_sum(probs) == pytest.approx(
+        sum(1 - max(map(float, row)) for row in probs), abs=1e-12
+    )
 
 
 @given(probability=st.floats(0, 1))
@@ -92,7 +98,11 @@ def test_mnlp_survives_a_probability_that_underflowed() -> None:
 
 
 def test_tag_count_counts_valid_tags() -> None:
-    paths = {"none": (("O", "O"), 0.5), "one": (("O", "B-PER"), 0.5), "two": (("B-PER", "I-PER"), 0.5)}
+    paths = {
+        "none": (("O", "O"), 0.5),
+        "one": (("O", "B-PER"), 0.5),
+        "two": (("B-PER", "I-PER"), 0.5),
+    }
 
     assert TagCount()(viewing(paths), 2, rng()).scores == {"two": 2, "one": 1}
 
@@ -109,14 +119,18 @@ def test_a_tag_set_of_one_leaves_no_doubt(score) -> None:
     assert score(np.ones((3, 1), np.float32)) == pytest.approx(0)
 
 
-@given(scores=st.lists(st.integers(-3, 3), max_size=40), n=st.integers(0, 50), seed=st.integers(0, 99))
+@given(
+    scores=st.lists(st.integers(-3, 3), max_size=40), n=st.integers(0, 50), seed=st.integers(0, 99)
+)
 def test_the_top_is_what_sorting_gives(scores: list[int], n: int, seed: int) -> None:
     lot = lots(rng(seed))
     pairs = [(f"s{i}", float(score)) for i, score in enumerate(scores)]
 
     chosen = top(iter(pairs), n, rng(seed))
 
-    assert list(chosen) == [id for id, _ in sorted(pairs, key=lambda pair: (pair[1], lot(pair[0])), reverse=True)[:n]]
+    assert list(chosen) == [
+        id for id, _ in sorted(pairs, key=lambda pair: (pair[1], lot(pair[0])), reverse=True)[:n]
+    ]
     assert chosen.scores == {id: dict(pairs)[id] for id in chosen}
 
 
@@ -145,7 +159,9 @@ def test_lots_lie_between_0_and_1_and_are_spread_evenly() -> None:
     drawn = [lot(f"s{i}") for i in range(2000)]
 
     assert all(0 <= number < 1 for number in drawn) and len(set(drawn)) == 2000
-    assert [sum(k <= 4 * number < k + 1 for number in drawn) for k in range(4)] == pytest.approx([500] * 4, abs=80)
+    assert [sum(k <= 4 * number < k + 1 for number in drawn) for k in range(4)] == pytest.approx(
+        [500] * 4, abs=80
+    )
 
 
 def test_a_score_that_is_no_number_is_an_error_that_names_the_sentence() -> None:

@@ -13,13 +13,27 @@ from seqmix.data.sentence import Sentence
 
 TYPES = {"PER": 0.06, "ORG": -0.05, "LOC": 0.03, "MISC": -0.12}
 PARENTS = [
-    Sentence("train:7", ("Lena", "Haug", "left", "Oslo", "for", "Rome", "."), ("B-PER", "I-PER", "O", "B-LOC", "O", "B-LOC", "O")),
-    Sentence("train:9", ("Acme", "hired", "Mary", "Smith", "in", "Bergen", "."), ("B-ORG", "O", "B-PER", "I-PER", "O", "B-LOC", "O")),
+    Sentence(
+        "train:7",
+        ("Lena", "Haug", "left", "Oslo", "for", "Rome", "."),
+        ("B-PER", "I-PER", "O", "B-LOC", "O", "B-LOC", "O"),
+    ),
+    Sentence(
+        "train:9",
+        ("Acme", "hired", "Mary", "Smith", "in", "Bergen", "."),
+        ("B-ORG", "O", "B-PER", "I-PER", "O", "B-LOC", "O"),
+    ),
 ]
 
 
 def run_directory(
-    path: Path, arm: str = "nte", seed: int = 0, rounds: int = 6, gain: float = 0.0, variant: str = "none", test: bool = True
+    path: Path,
+    arm: str = "nte",
+    seed: int = 0,
+    rounds: int = 6,
+    gain: float = 0.0,
+    variant: str = "none",
+    test: bool = True,
 ) -> Path:
     """One run; `variant` other than "none" also leaves generated sentences behind."""
     rng = np.random.default_rng([seed, len(arm)])
@@ -49,7 +63,9 @@ def run_directory(
                     "asked": asked,
                     "generated": asked,
                     "reason": None,
-                    "counts": {"pairs": 60, "scored": scored, "out of range": scored - asked} if asked else {},
+                    "counts": {"pairs": 60, "scored": scored, "out of range": scored - asked}
+                    if asked
+                    else {},
                     "largest_share": 0.03 + 0.01 * rng.random() if asked else None,
                     "skewness": 11 + 2 * rng.random() if asked else None,
                 },
@@ -68,7 +84,9 @@ def run_directory(
         )
         generated += [_made(number, at, rng) for at in range(asked)]
     (path / "config.toml").write_text('[loop]\nrounds = 5\n[query]\npolicy = "nte"\n')
-    (path / "environment.json").write_text(json.dumps({"seqmix": "0.1.0", "torch": "2.13.0", "cores": 2}))
+    (path / "environment.json").write_text(
+        json.dumps({"seqmix": "0.1.0", "torch": "2.13.0", "cores": 2})
+    )
     _write(path / "rounds.jsonl", records)
     if generated:
         _write(path / "generated.jsonl", generated)
@@ -87,20 +105,44 @@ def _scores(f1: float, gold: int, rng: np.random.Generator) -> dict[str, Any]:
         for at, (name, shift) in enumerate(TYPES.items(), 1)
     }
     macro = sum(one["f1"] for one in by_type.values()) / len(by_type)
-    return {"f1": float(f1), "precision": float(f1) + 0.01, "recall": float(f1) - 0.01, "macro_f1": macro, "by_type": by_type}
+    return {
+        "f1": float(f1),
+        "precision": float(f1) + 0.01,
+        "recall": float(f1) - 0.01,
+        "macro_f1": macro,
+        "by_type": by_type,
+    }
 
 
 def _made(number: int, at: int, rng: np.random.Generator) -> dict[str, Any]:
     weight, into = float(rng.beta(8, 8)), int(at % 2)
     windows = ((3, 6), (3, 6)) if at % 4 < 2 else ((0, 3), (2, 5))
-    soft = ({"B-LOC": weight, "I-PER": 1 - weight}, "O", "B-LOC") if at % 4 < 2 else ({"B-PER": 1.0}, "I-PER", "O")
+    soft = (
+        ({"B-LOC": weight, "I-PER": 1 - weight}, "O", "B-LOC")
+        if at % 4 < 2
+        else ({"B-PER": 1.0}, "I-PER", "O")
+    )
     parent = PARENTS[into]
     start, end = windows[into]
     tokens = (*parent.tokens[:start], "Tromsø", "via", "Bodø", *parent.tokens[end:])
-    lineage = Lineage("sub", ("train:7", "train:9"), windows, into, weight, float(rng.lognormal(5.2, 0.5)), "e", (0.51, 0.62, 0.4))
-    sentence = Sentence(f"mix:{number}:{at}", tokens, (*parent.tags[:start], *soft, *parent.tags[end:]))
+    lineage = Lineage(
+        "sub",
+        ("train:7", "train:9"),
+        windows,
+        into,
+        weight,
+        float(rng.lognormal(5.2, 0.5)),
+        "e",
+        (0.51, 0.62, 0.4),
+    )
+    sentence = Sentence(
+        f"mix:{number}:{at}", tokens, (*parent.tags[:start], *soft, *parent.tags[end:])
+    )
     return {**Augmented(sentence, lineage).to_record(), "round": number}
 
 
 def _write(path: Path, records: list[dict[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records),
+        encoding="utf-8",
+    )

@@ -20,7 +20,9 @@ Record = Callable[..., None]
 
 @pytest.fixture
 def record(monkeypatch: pytest.MonkeyPatch) -> Record:
-    monkeypatch.syspath_prepend(ROOT / "bench")  # for a moment only: its files have the names of our packages
+    monkeypatch.syspath_prepend(
+        ROOT / "bench"
+    )  # for a moment only: its files have the names of our packages
     found: Record = import_module("common").record
     return found
 
@@ -30,7 +32,9 @@ def read(table: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_a_case_has_one_row_with_its_ratio_to_the_peer_or_else_to_the_limit(record: Record, tmp_path: Path) -> None:
+def test_a_case_has_one_row_with_its_ratio_to_the_peer_or_else_to_the_limit(
+    record: Record, tmp_path: Path
+) -> None:
     table = tmp_path / "results" / "bench.csv"
 
     record("train", "700, cpu", 9.0, "s", peer=3.0, table=table)
@@ -45,7 +49,9 @@ def test_a_case_has_one_row_with_its_ratio_to_the_peer_or_else_to_the_limit(reco
     ]
 
 
-def test_the_page_of_the_sweeps_does_not_take_it_for_a_sweep(record: Record, tmp_path: Path) -> None:
+def test_the_page_of_the_sweeps_does_not_take_it_for_a_sweep(
+    record: Record, tmp_path: Path
+) -> None:
     record("pool", "build", 1.0, "s", table=tmp_path / "bench.csv")
 
     assert measure_all(tmp_path, tmp_path) == {}

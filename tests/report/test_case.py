@@ -62,7 +62,10 @@ def test_a_case_is_told_as_the_paper_does() -> None:
 
 def test_the_page_shows_text_as_text() -> None:
     i = Sentence("<i>", ("<script>", "b"), ("B-PER", "O"))
-    made = Augmented(Sentence("x", ("&", "b"), ("B-PER", "O")), Lineage("sub", ("<i>", "<i>"), ((0, 1), (0, 1)), 0, 0.5))
+    made = Augmented(
+        Sentence("x", ("&", "b"), ("B-PER", "O")),
+        Lineage("sub", ("<i>", "<i>"), ((0, 1), (0, 1)), 0, 0.5),
+    )
 
     page = as_page(cases([made], [i]), "a <title>")
 
@@ -72,8 +75,20 @@ def test_the_page_shows_text_as_text() -> None:
 @pytest.mark.skipif(not CONLL.exists(), reason="needs ../shared/data/conll03 beside the repository")
 def test_the_papers_case_study_runs_on_its_own_two_sentences() -> None:
     wanted = {"COLORADO 10 St Louis 2", "During his visit to Slovenia , Kwasniewski"}
-    pair = [s for s in formats.read(CONLL) if any(" ".join(s.tokens).startswith(text) for text in wanted)]
-    mixer = SeqMix("sub", window=3, density=2 / 3, weight=0.39, score_range=ScoreRange(0, 500), trace=True, max_uses=100)
+    pair = [
+        s
+        for s in formats.read(CONLL)
+        if any(" ".join(s.tokens).startswith(text) for text in wanted)
+    ]
+    mixer = SeqMix(
+        "sub",
+        window=3,
+        density=2 / 3,
+        weight=0.39,
+        score_range=ScoreRange(0, 500),
+        trace=True,
+        max_uses=100,
+    )
     made = mixer.augment(pair, 1000, np.random.default_rng(0))
 
     windows = {s.id: s.tokens for s in pair}
@@ -83,11 +98,16 @@ def test_the_papers_case_study_runs_on_its_own_two_sentences() -> None:
         for story, case in zip(stories, cases([*made, *made.rejected], pair), strict=True)
         if {
             " ".join(windows[id][a:b])
-            for id, (a, b) in zip(case.candidates[0].lineage.parents, case.candidates[0].lineage.windows, strict=True)
+            for id, (a, b) in zip(
+                case.candidates[0].lineage.parents, case.candidates[0].lineage.windows, strict=True
+            )
         }
         == {"COLORADO 10 St", "Slovenia , Kwasniewski"}
     ]
     assert len(found) == 1
     assert "λ = 0.39" in found[0] and "perplexity" in found[0]
-    assert "[COLORADO 10 St] Louis 2" in found[0] and "visit to [Slovenia , Kwasniewski] is also" in found[0]
+    assert (
+        "[COLORADO 10 St] Louis 2" in found[0]
+        and "visit to [Slovenia , Kwasniewski] is also" in found[0]
+    )
     assert {"B-ORG", "B-LOC", "B-PER"} <= set(found[0].split())

@@ -13,7 +13,18 @@ import pytest
 
 from report.fixtures import run_directory
 from seqmix.errors import DataError
-from seqmix.report.curves import aligned, as_csv, band, baseline, by_arm, curve, load_generated, load_run, load_runs, shared_split
+from seqmix.report.curves import (
+    aligned,
+    as_csv,
+    band,
+    baseline,
+    by_arm,
+    curve,
+    load_generated,
+    load_run,
+    load_runs,
+    shared_split,
+)
 
 
 def changed(run: Path, line: int, **fields: Any) -> None:
@@ -23,11 +34,18 @@ def changed(run: Path, line: int, **fields: Any) -> None:
 
 
 def test_repetitions_of_an_arm_stand_together_by_seed(tmp_path: Path) -> None:
-    paths = [run_directory(tmp_path / f"{arm}{seed}", arm, seed) for seed in (1, 0) for arm in ("nte+sub", "nte")]
+    paths = [
+        run_directory(tmp_path / f"{arm}{seed}", arm, seed)
+        for seed in (1, 0)
+        for arm in ("nte+sub", "nte")
+    ]
 
     arms = by_arm(load_runs(paths))
 
-    assert {arm: [run.seed for run in runs] for arm, runs in arms.items()} == {"nte+sub": [0, 1], "nte": [0, 1]}
+    assert {arm: [run.seed for run in runs] for arm, runs in arms.items()} == {
+        "nte+sub": [0, 1],
+        "nte": [0, 1],
+    }
 
 
 def test_the_band_is_the_mean_over_seeds_at_each_number_of_labels(tmp_path: Path) -> None:
@@ -35,19 +53,31 @@ def test_the_band_is_the_mean_over_seeds_at_each_number_of_labels(tmp_path: Path
 
     points = band(runs, "test", "tokens")
 
-    assert [p.f1.mean for p in points] == pytest.approx(np.mean([curve(run, "test").y for run in runs], axis=0))
-    assert [p.x for p in points] == pytest.approx(np.mean([[r.tokens for r in run.rounds] for run in runs], axis=0))
+    assert [p.f1.mean for p in points] == pytest.approx(
+        np.mean([curve(run, "test").y for run in runs], axis=0)
+    )
+    assert [p.x for p in points] == pytest.approx(
+        np.mean([[r.tokens for r in run.rounds] for run in runs], axis=0)
+    )
     assert all(p.f1.low < p.f1.mean < p.f1.high and p.f1.n == 3 for p in points)
 
 
 def test_a_run_that_is_still_going_cuts_the_band_to_what_all_reached(tmp_path: Path) -> None:
-    runs = load_runs([run_directory(tmp_path / "a", seed=0, rounds=6), run_directory(tmp_path / "b", seed=1, rounds=3)])
+    runs = load_runs(
+        [
+            run_directory(tmp_path / "a", seed=0, rounds=6),
+            run_directory(tmp_path / "b", seed=1, rounds=3),
+        ]
+    )
 
     assert [point.x for point in band(runs, "dev")] == [200, 300, 400]
 
 
 def test_runs_without_a_common_number_of_labels_are_refused(tmp_path: Path) -> None:
-    first, second = run_directory(tmp_path / "a", rounds=1), run_directory(tmp_path / "b", seed=1, rounds=1)
+    first, second = (
+        run_directory(tmp_path / "a", rounds=1),
+        run_directory(tmp_path / "b", seed=1, rounds=1),
+    )
     changed(second, 1, labeled=50)
 
     with pytest.raises(DataError, match="report them apart"):
@@ -65,14 +95,20 @@ def test_the_baseline_is_named_none_or_has_no_augmentation_or_comes_first(tmp_pa
 
 
 def test_the_split_is_test_only_where_all_were_scored_on_it(tmp_path: Path) -> None:
-    scored, unscored = run_directory(tmp_path / "a"), run_directory(tmp_path / "b", seed=1, test=False)
+    scored, unscored = (
+        run_directory(tmp_path / "a"),
+        run_directory(tmp_path / "b", seed=1, test=False),
+    )
 
     assert shared_split(load_runs([scored])) == "test"
     assert shared_split(load_runs([scored, unscored])) == "dev"
 
 
 def test_runs_scored_on_different_splits_are_not_mixed(tmp_path: Path) -> None:
-    first, second = run_directory(tmp_path / "a", rounds=1), run_directory(tmp_path / "b", seed=1, rounds=1, test=False)
+    first, second = (
+        run_directory(tmp_path / "a", rounds=1),
+        run_directory(tmp_path / "b", seed=1, rounds=1, test=False),
+    )
     changed(first, 1, dev=None)
 
     with pytest.raises(DataError, match="same split"):
@@ -92,14 +128,18 @@ def test_runs_scored_on_different_splits_are_not_mixed(tmp_path: Path) -> None:
         ({"seed": 8}, "seed 0 as on the first line"),
     ],
 )
-def test_a_broken_round_is_refused_with_its_place(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+def test_a_broken_round_is_refused_with_its_place(
+    tmp_path: Path, fields: dict[str, Any], message: str
+) -> None:
     run = run_directory(tmp_path / "run")
     changed(run, 2, **fields)
 
     with pytest.raises(DataError, match=message) as error:
         load_run(run)
 
-    assert str(error.value).startswith(f"{run / 'rounds.jsonl'}:2: ") and "\n" not in str(error.value)
+    assert str(error.value).startswith(f"{run / 'rounds.jsonl'}:2: ") and "\n" not in str(
+        error.value
+    )
 
 
 def test_half_a_line_is_refused_with_its_place(tmp_path: Path) -> None:
@@ -129,7 +169,9 @@ def test_a_directory_given_twice_counts_once_but_a_copied_seed_is_refused(tmp_pa
         load_runs([first, copy])
 
 
-def test_generated_sentences_come_with_their_round_and_broken_ones_with_their_place(tmp_path: Path) -> None:
+def test_generated_sentences_come_with_their_round_and_broken_ones_with_their_place(
+    tmp_path: Path,
+) -> None:
     run = load_run(run_directory(tmp_path / "run", variant="sub", rounds=2))
     made = load_generated(run)
 
@@ -152,11 +194,23 @@ def test_no_cell_of_a_strangers_run_is_a_formula(start: str, tmp_path: Path) -> 
     rows = list(csv.reader(io.StringIO(as_csv(load_runs([path])), newline="")))
 
     assert rows[1][0] == f'\'{start}HYPERLINK("x") =1' and rows[1][9] == f"'{start}1"
-    assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))]
+    assert not [
+        cell
+        for row in rows
+        for cell in row
+        if cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+    ]
 
 
 def test_the_table_has_a_line_for_each_round_and_split(tmp_path: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(as_csv(load_runs([run_directory(tmp_path / "run", rounds=2)])))))
+    rows = list(
+        csv.DictReader(io.StringIO(as_csv(load_runs([run_directory(tmp_path / "run", rounds=2)]))))
+    )
 
-    assert [(row["round"], row["split"]) for row in rows] == [("0", "test"), ("0", "dev"), ("1", "test"), ("1", "dev")]
+    assert [(row["round"], row["split"]) for row in rows] == [
+        ("0", "test"),
+        ("0", "dev"),
+        ("1", "test"),
+        ("1", "dev"),
+    ]
     assert 0.5 < float(rows[0]["f1"]) < 0.7

@@ -41,9 +41,13 @@ def test_one_value_has_no_interval_and_equal_values_have_an_empty_one() -> None:
 
 
 def test_the_exact_permutation_test_is_scipys() -> None:
-    expected = stats.permutation_test((FIRST, SECOND), lambda a, b: np.mean(a - b), permutation_type="samples", n_resamples=np.inf)
+    expected = stats.permutation_test(
+        (FIRST, SECOND), lambda a, b: np.mean(a - b), permutation_type="samples", n_resamples=np.inf
+    )
 
-    assert paired_permutation(FIRST, SECOND, np.random.default_rng(0)) == pytest.approx(expected.pvalue)
+    assert paired_permutation(FIRST, SECOND, np.random.default_rng(0)) == pytest.approx(
+        expected.pvalue
+    )
 
 
 def test_many_pairs_are_drawn_and_come_near_the_t_test() -> None:
@@ -83,7 +87,9 @@ def test_an_interval_over_few_pairs_covers_as_often_as_it_says() -> None:
     drawn = np.random.default_rng(0).normal(1.0, 2.0, size=(2000, 5))
     found = [paired_interval(row, [0.0] * 5) for row in drawn.tolist()]
 
-    assert np.mean([one.low <= 1 <= one.high for one in found]) == pytest.approx(0.95, abs=0.02)  # a percentile bootstrap: 0.85
+    assert np.mean([one.low <= 1 <= one.high for one in found]) == pytest.approx(
+        0.95, abs=0.02
+    )  # a percentile bootstrap: 0.85
 
 
 def test_wilcoxon_is_scipys_on_the_pairs_that_differ() -> None:
@@ -99,7 +105,9 @@ def test_values_that_do_not_pair_are_refused() -> None:
 
 
 def test_the_area_is_the_mean_height() -> None:
-    assert area_under_curve(Curve((100, 200, 400), (0.5, 0.7, 0.7))) == pytest.approx((0.6 * 100 + 0.7 * 200) / 300)
+    assert area_under_curve(Curve((100, 200, 400), (0.5, 0.7, 0.7))) == pytest.approx(
+        (0.6 * 100 + 0.7 * 200) / 300
+    )
     assert area_under_curve(Curve((100,), (0.5,))) == 0.5
     assert math.isnan(area_under_curve(Curve((), ())))
 
@@ -138,7 +146,10 @@ def test_holm_is_the_closed_test_of_bonferroni() -> None:
     """scipy has no Holm: this is its definition, a hypothesis falls when every set with it falls by Bonferroni."""
     ps = [0.011, 0.02, 0.03, 0.2]
     sets = [own for size in range(1, 5) for own in combinations(range(4), size)]
-    closed = [max(min(1.0, len(own) * min(ps[i] for i in own)) for own in sets if at in own) for at in range(4)]
+    closed = [
+        max(min(1.0, len(own) * min(ps[i] for i in own)) for own in sets if at in own)
+        for at in range(4)
+    ]
 
     assert holm(ps) == pytest.approx(closed)
 
@@ -152,15 +163,26 @@ def test_holm_lies_between_no_correction_and_scipys_weakest_and_strongest(ps: li
     assert (found <= np.minimum(1, len(ps) * np.array(ps)) + 1e-12).all()
 
 
-@given(st.lists(st.tuples(st.integers(0, 50), st.floats(0, 1)), min_size=2, max_size=12, unique_by=lambda point: point[0]))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 50), st.floats(0, 1)),
+        min_size=2,
+        max_size=12,
+        unique_by=lambda point: point[0],
+    )
+)
 def test_the_area_is_scipys_trapezoid_over_the_range(points: list[tuple[int, float]]) -> None:
     x, y = zip(*sorted(points), strict=True)
 
-    assert area_under_curve(Curve(x, y)) == pytest.approx(integrate.trapezoid(y, x) / (x[-1] - x[0]))
+    assert area_under_curve(Curve(x, y)) == pytest.approx(
+        integrate.trapezoid(y, x) / (x[-1] - x[0])
+    )
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=2, max_size=8), st.floats(0.1, 0.9))
-def test_labels_to_reach_is_the_inverse_of_scipys_straight_lines(steps: list[float], share: float) -> None:
+def test_labels_to_reach_is_the_inverse_of_scipys_straight_lines(
+    steps: list[float], share: float
+) -> None:
     """On a rising curve, reading the labels at a target and the F1 at these labels gives the target back."""
     y = np.cumsum(steps)
     x = 100.0 * np.arange(len(y))
@@ -175,7 +197,11 @@ def test_labels_to_reach_is_the_inverse_of_scipys_straight_lines(steps: list[flo
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=30), st.sampled_from([0.8, 0.9, 0.95, 0.99]))
 def test_every_mean_interval_is_scipys(values: list[float], level: float) -> None:
     found = mean_interval(values, level)
-    expected = stats.ttest_1samp(values, 0).confidence_interval(level) if np.ptp(values) > 1e-9 else (np.mean(values),) * 2
+    expected = (
+        stats.ttest_1samp(values, 0).confidence_interval(level)
+        if np.ptp(values) > 1e-9
+        else (np.mean(values),) * 2
+    )
 
     assert (found.low, found.high) == pytest.approx(tuple(expected), abs=1e-9)
 
@@ -192,7 +218,13 @@ def test_every_wilcoxon_p_is_scipys_with_zeros_left_out(differences: list[int]) 
 def test_every_exact_permutation_p_is_scipys(differences: list[int]) -> None:
     given_pairs = (np.array(differences, dtype=float), np.zeros(len(differences)))
     expected = stats.permutation_test(
-        given_pairs, lambda a, b, axis: np.sum(a - b, axis=axis), permutation_type="samples", n_resamples=np.inf, vectorized=True
+        given_pairs,
+        lambda a, b, axis: np.sum(a - b, axis=axis),
+        permutation_type="samples",
+        n_resamples=np.inf,
+        vectorized=True,
     )
 
-    assert paired_permutation(*given_pairs, np.random.default_rng(0)) == pytest.approx(expected.pvalue)
+    assert paired_permutation(*given_pairs, np.random.default_rng(0)) == pytest.approx(
+        expected.pvalue
+    )

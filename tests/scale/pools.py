@@ -14,11 +14,28 @@ import numpy as np
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.query.uncertainty import least_confidence_sum, margin, token_entropy
-from seqmix.scale.scoring import Part, Scorer, score_unit
+from seqmix.scale.ranking import Part, Scorer, score_unit
 from seqmix.scale.shards import Unit
 
 SCORES = {"entropy": token_entropy, "least": least_confidence_sum, "margin": margin}
-_WORDS = ("the", "Lena", "Oslo", "Rome", "Acme", "lives", "works", "visited", "left", "at", "Ada", "Bo", "Mary", "Smith", ".", ",")
+_WORDS = (
+    "the",
+    "Lena",
+    "Oslo",
+    "Rome",
+    "Acme",
+    "lives",
+    "works",
+    "visited",
+    "left",
+    "at",
+    "Ada",
+    "Bo",
+    "Mary",
+    "Smith",
+    ".",
+    ",",
+)
 
 
 def many(n: int, seed: int = 0) -> Iterator[Sentence]:
@@ -37,7 +54,10 @@ class Arithmetic:
 
     def probabilities(self, sentences: Iterable[Sentence]) -> Iterator[Any]:
         for sentence in sentences:
-            odds = np.array([[1 + sum(map(ord, t)) % 7, 1 + len(t) % 5, 1] for t in sentence.tokens], dtype=np.float32)
+            odds = np.array(
+                [[1 + sum(map(ord, t)) % 7, 1 + len(t) % 5, 1] for t in sentence.tokens],
+                dtype=np.float32,
+            )
             yield odds / odds.sum(axis=1, keepdims=True)
 
     def unsure(self, sentences: Iterable[Sentence], measure: str) -> Iterator[float]:

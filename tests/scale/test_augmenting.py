@@ -14,8 +14,8 @@ from seqmix.data.augmented import Augmentation
 from seqmix.data.samples import sample
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, RunError
-from seqmix.scale.augmenting import augment_in_parts, shares
-from seqmix.scale.workers import work_through
+from seqmix.scale.augment_parts import augment_in_parts, shares
+from seqmix.scale.local_executor import work_through
 
 
 def mentions() -> Replacement:
@@ -62,7 +62,9 @@ def test_a_set_that_is_one_part_is_augmented_as_it_would_be_by_itself() -> None:
 
 def test_what_two_parts_make_comes_once_and_duplicates_stay_duplicates() -> None:
     class Same:
-        def augment(self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> Augmentation:
+        def augment(
+            self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator
+        ) -> Augmentation:
             return mentions().augment(tiny.toy(8), n, np.random.default_rng(0))
 
     made = augment_in_parts(Same, tiny.toy(24), 4, np.random.default_rng(0), size=12)

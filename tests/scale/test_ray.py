@@ -16,19 +16,22 @@ import tiny
 from scale.pools import arithmetic, dying, many
 from seqmix.app.build import POLICIES
 from seqmix.app.cli import run
-from seqmix.app.sweep_results import read_results
+from seqmix.app.sweep.table import read_results
 from seqmix.errors import ConfigError, MissingExtraError, RunError
-from seqmix.scale import job, ray_crew
-from seqmix.scale.building import build_pool
-from seqmix.scale.engines import AS_MANY_AS_FIT, crew_of
-from seqmix.scale.job import score_units
-from seqmix.scale.ray_crew import work_through
-from seqmix.scale.scoring import Scorer, from_folders
+from seqmix.scale import ranking_job as job
+from seqmix.scale import ray_executor as ray_crew
+from seqmix.scale.build_pool import build_pool
+from seqmix.scale.executors import AS_MANY_AS_FIT, crew_of
+from seqmix.scale.local_executor import Event
+from seqmix.scale.ranking import Scorer, from_folders
+from seqmix.scale.ranking_job import score_units
+from seqmix.scale.ray_executor import work_through
 from seqmix.scale.shards import BLOCK
-from seqmix.scale.workers import Event
 
 ray = pytest.importorskip("ray")
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"
+)
 slow = pytest.mark.slow
 
 
@@ -45,7 +48,9 @@ def nodes() -> Iterator[Any]:
     """A cluster of two nodes on this machine, a CPU each."""
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
     cluster.add_node(num_cpus=1)
     yield cluster
     ray.shutdown()
@@ -68,24 +73,38 @@ def test_actors_do_what_processes_do(nodes: Any, tmp_path: Path) -> None:
     ]  # fmt: skip
     assert [event.value for event in events if event.kind == "told"][:2] == ["a", "refuse"]
     assert ended["refuse"].value == "not like this" and not ended["refuse"].trace
-    assert ended["break"].value == "ZeroDivisionError: by nothing at all" and "in do" in ended["break"].trace
-    assert ended["a"].value[1] == ended["b"].value[1] != ended["c"].value[1] and os.getpid() != ended["a"].value[1]
+    assert (
+        ended["break"].value == "ZeroDivisionError: by nothing at all"
+        and "in do" in ended["break"].trace
+    )
+    assert (
+        ended["a"].value[1] == ended["b"].value[1] != ended["c"].value[1]
+        and os.getpid() != ended["a"].value[1]
+    )
 
 
 @slow
-def test_a_job_that_kills_its_workers_fails_and_loses_no_other(nodes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_kills_its_workers_fails_and_loses_no_other(
+    nodes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ray_crew, "_TRIES", 2)
 
-    ended = {event.job: event for event in heard(["die", "a"], nodes, workers=2) if event.kind != "told"}
+    ended = {
+        event.job: event for event in heard(["die", "a"], nodes, workers=2) if event.kind != "told"
+    }
 
     assert ended["a"].kind == "done"
     assert ended["die"].kind == "failed" and "its worker died 2 times" in ended["die"].value
 
 
 @slow
-def test_a_cluster_that_has_not_what_is_asked_for_is_not_waited_for_forever(nodes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_has_not_what_is_asked_for_is_not_waited_for_forever(
+    nodes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ray_crew, "_PATIENCE", 3.0)
-    with pytest.raises(RunError, match="no Ray worker started in 3 s; each asks for 1 CPU and 1 GPUs"):
+    with pytest.raises(
+        RunError, match="no Ray worker started in 3 s; each asks for 1 CPU and 1 GPUs"
+    ):
         crew_of("ray", nodes.address, gpus=1.0)(["a"], jobs.do, 1, lambda event: None)
 
 
@@ -96,9 +115,14 @@ def test_no_job_starts_when_the_time_is_up(nodes: Any) -> None:
     def may_start() -> bool:
         return sum(event.kind == "done" for event in events) < 2
 
-    left = work_through(["a", "b", "c", "d"], jobs.do, 1, events.append, may_start, address=nodes.address)
+    left = work_through(
+        ["a", "b", "c", "d"], jobs.do, 1, events.append, may_start, address=nodes.address
+    )
 
-    assert [event.job for event in events if event.kind == "done"] == ["a", "b"] and left == ["c", "d"]
+    assert [event.job for event in events if event.kind == "done"] == ["a", "b"] and left == [
+        "c",
+        "d",
+    ]
 
 
 @slow
@@ -119,19 +143,25 @@ def test_with_a_worker_and_then_a_node_killed_half_way_the_best_are_those_of_an_
             killed.append(True)
 
     monkeypatch.setattr(job, "score_unit", partial(dying, tmp_path / "died", units[3].key))
-    best, seen = score_units(units, scorer, tmp_path / "b", crew_of("ray", nodes.address), 3, disturb)
+    best, seen = score_units(
+        units, scorer, tmp_path / "b", crew_of("ray", nodes.address), 3, disturb
+    )
 
     assert (tmp_path / "died").exists() and killed
     assert best == undisturbed and seen == 8 * BLOCK
 
 
-def test_engines_that_are_not_there_are_said_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engines_that_are_not_there_are_said_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with pytest.raises(ConfigError, match="--engine is 'dask'; it is local or ray"):
         crew_of("dask")
     with pytest.raises(ConfigError, match="--address auto is a Ray cluster's; give --engine ray"):
         crew_of("local", "auto")
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"the engine ray needs .* pip install 'seqmix\[scale\]'"):
+    with pytest.raises(
+        MissingExtraError, match=r"the engine ray needs .* pip install 'seqmix\[scale\]'"
+    ):
         crew_of("ray")
 
 
@@ -142,14 +172,32 @@ def test_an_address_nobody_answers_at_is_one_line(monkeypatch: pytest.MonkeyPatc
 
 
 @slow
-def test_a_pool_is_scored_and_a_set_augmented_on_a_cluster_as_they_are_here(nodes: Any, model: Path, tmp_path: Path) -> None:
-    assert run(["pool", "build", "gazette:train", "gazette:dev", "--out", str(tmp_path / "pool")]) == 0
-    score = ["score", str(tmp_path / "pool"), "--model", str(model), "--top", "30", "--device", "cpu", "--out"]
+def test_a_pool_is_scored_and_a_set_augmented_on_a_cluster_as_they_are_here(
+    nodes: Any, model: Path, tmp_path: Path
+) -> None:
+    assert (
+        run(["pool", "build", "gazette:train", "gazette:dev", "--out", str(tmp_path / "pool")]) == 0
+    )
+    score = [
+        "score",
+        str(tmp_path / "pool"),
+        "--model",
+        str(model),
+        "--top",
+        "30",
+        "--device",
+        "cpu",
+        "--out",
+    ]
     augment = ["augment", "gazette:train", "--variant", "mention", "--part-size", "250", "--out"]
     ray_here = ["--engine", "ray", "--address", nodes.address]
 
     for command in (score, augment):
-        assert run([*command, str(tmp_path / "ours")]) == run([*command, str(tmp_path / "theirs"), *ray_here]) == 0
+        assert (
+            run([*command, str(tmp_path / "ours")])
+            == run([*command, str(tmp_path / "theirs"), *ray_here])
+            == 0
+        )
         assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes() != b""
 
 
@@ -160,13 +208,26 @@ def test_a_sweep_gives_the_same_table_on_a_cluster(nodes: Any, tmp_path: Path) -
         'title = "Toys"\ndata = "gazette"\nseeds = 2\n[set]\n"tagger.encoder" = "models/bert"\n"loop.seed_size" = 6\n"loop.rounds" = 1\n'
         '"query.size" = 3\n"training.epochs" = 1\n[arms."none"]\n"augment.variant" = "none"\n'
     )
-    command = ["sweep", str(tmp_path / "toys.toml"), "--models", str(tmp_path), "--workers", "2", "--device", "cpu", "--out"]
+    command = [
+        "sweep",
+        str(tmp_path / "toys.toml"),
+        "--models",
+        str(tmp_path),
+        "--workers",
+        "2",
+        "--device",
+        "cpu",
+        "--out",
+    ]
 
     assert run([*command, str(tmp_path / "a")]) == 0
     assert run([*command, str(tmp_path / "b"), "--engine", "ray", "--address", nodes.address]) == 0
 
     ours, theirs = (
-        [{k: v for k, v in row.items() if k not in ("seconds", "finished")} for row in read_results([tmp_path / name / "results.csv"])]
+        [
+            {k: v for k, v in row.items() if k not in ("seconds", "finished")}
+            for row in read_results([tmp_path / name / "results.csv"])
+        ]
         for name in ("a", "b")
     )
     assert ours == theirs and len(ours) == 4
@@ -178,6 +239,12 @@ def test_without_an_address_a_cluster_of_our_own_comes_and_goes(tmp_path: Path) 
     units = list(build_pool(many(2 * BLOCK), tmp_path / "pool").units())
     (tmp_path / "side").mkdir()
 
-    best, _ = score_units(units, Scorer(POLICIES["nte"], arithmetic, 10), tmp_path / "side", crew_of("ray"), AS_MANY_AS_FIT)
+    best, _ = score_units(
+        units,
+        Scorer(POLICIES["nte"], arithmetic, 10),
+        tmp_path / "side",
+        crew_of("ray"),
+        AS_MANY_AS_FIT,
+    )
 
     assert len(best) == 10 and not ray.is_initialized()

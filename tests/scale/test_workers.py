@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import jobs
-from seqmix.scale.workers import Event, cores, work_through
+from seqmix.scale.local_executor import Event, cores, work_through
 from waiting import until
 
 
@@ -25,7 +25,12 @@ def test_one_process_does_all_jobs_in_order_and_says_so() -> None:
     events: list[Event[str]] = []
     assert work_through(["a", "b"], jobs.do, 1, events.append) == []
 
-    assert [(event.kind, event.job) for event in events] == [("told", "a"), ("done", "a"), ("told", "b"), ("done", "b")]
+    assert [(event.kind, event.job) for event in events] == [
+        ("told", "a"),
+        ("done", "a"),
+        ("told", "b"),
+        ("done", "b"),
+    ]
     assert len({event.value[1] for event in events if event.kind == "done"} | {os.getpid()}) == 2
 
 
@@ -46,18 +51,32 @@ def test_a_killed_process_is_replaced_and_its_job_tried_once_more(tmp_path: Path
 
     ended = {event.job.split()[0]: (event.kind, event.value) for event in events}
     assert len(events) == 3 and ended["die-once"][0] == ended["a"][0] == "done"
-    assert ended["die"] == ("failed", "its process died 2 times (SIGKILL); if memory ran out, lower --workers")
+    assert ended["die"] == (
+        "failed",
+        "its process died 2 times (SIGKILL); if memory ran out, lower --workers",
+    )
 
 
 def test_no_job_starts_when_the_time_is_up() -> None:
     events: list[Event[str]] = []
 
-    left = work_through(["a", "b", "c", "d"], jobs.do, 1, events.append, lambda: sum(event.kind == "done" for event in events) < 2)
+    left = work_through(
+        ["a", "b", "c", "d"],
+        jobs.do,
+        1,
+        events.append,
+        lambda: sum(event.kind == "done" for event in events) < 2,
+    )
 
-    assert [event.job for event in events if event.kind == "done"] == ["a", "b"] and left == ["c", "d"]
+    assert [event.job for event in events if event.kind == "done"] == ["a", "b"] and left == [
+        "c",
+        "d",
+    ]
 
 
-def test_workers_share_the_cores_unless_the_user_said_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_share_the_cores_unless_the_user_said_how_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 2, 4, 6, 8, 9}, raising=False)
     assert [heard(["threads"], workers=workers)[0].value[0] for workers in (2, 7)] == ["3", "1"]
@@ -67,7 +86,9 @@ def test_workers_share_the_cores_unless_the_user_said_how_many(monkeypatch: pyte
     assert heard(["threads"], workers=2)[0].value[0] == "7"
 
 
-def test_threads_of_workers_sleep_while_they_wait_unless_the_user_said_how(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_of_workers_sleep_while_they_wait_unless_the_user_said_how(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"):
         monkeypatch.delenv(name, raising=False)
     assert heard(["waits"])[0].value[0] == "PASSIVE"
@@ -76,7 +97,9 @@ def test_threads_of_workers_sleep_while_they_wait_unless_the_user_said_how(monke
     assert heard(["waits"])[0].value[0] == "active"
 
 
-def test_cores_are_counted_where_the_system_does_not_tell_which_are_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cores_are_counted_where_the_system_does_not_tell_which_are_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
 
     assert cores() == os.cpu_count()
@@ -87,7 +110,9 @@ def test_cores_are_counted_where_the_system_does_not_tell_which_are_ours(monkeyp
 def test_workers_end_with_their_parent(kill: signal.Signals, code: int, tmp_path: Path) -> None:
     files = [tmp_path / "a", tmp_path / "b"]
     command = [sys.executable, jobs.__file__, *(f"sleep {file}" for file in files)]
-    parent = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True, preexec_fn=_heed_ctrl_c)
+    parent = subprocess.Popen(
+        command, start_new_session=True, stderr=subprocess.PIPE, text=True, preexec_fn=_heed_ctrl_c
+    )
     until(lambda: all(file.exists() and file.read_text() for file in files))
 
     assert all(_deaf_to_ctrl_c(int(file.read_text())) for file in files)
@@ -107,7 +132,11 @@ def _heed_ctrl_c() -> None:
 
 
 def _deaf_to_ctrl_c(pid: int) -> bool:
-    blocked = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigBlk"))
+    blocked = next(
+        line
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+        if line.startswith("SigBlk")
+    )
     return bool(int(blocked.split()[1], 16) & 1 << (signal.SIGINT - 1))
 
 

@@ -18,7 +18,17 @@ from packaging.version import Version
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import lock
-from audit import Advisory, Package, lock_problems, lowest_allowed, months_since, problems, read_advisories, read_hashes, read_lock
+from audit import (
+    Advisory,
+    Package,
+    lock_problems,
+    lowest_allowed,
+    months_since,
+    problems,
+    read_advisories,
+    read_hashes,
+    read_lock,
+)
 from lock import Locked, closure, version_of, with_markers
 from sbom import STARTER, bill
 
@@ -28,10 +38,20 @@ jsonschema = pytest.importorskip("jsonschema", reason="the bill is held against 
 # What CycloneDX 1.6 asks of the parts we write; its own schema is larger and refers to others on the net.
 LICENSE = {
     "oneOf": [
-        {"required": ["expression"], "properties": {"expression": {"type": "string"}}, "additionalProperties": False},
+        {
+            "required": ["expression"],
+            "properties": {"expression": {"type": "string"}},
+            "additionalProperties": False,
+        },
         {
             "required": ["license"],
-            "properties": {"license": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "minLength": 1}}}},
+            "properties": {
+                "license": {
+                    "type": "object",
+                    "required": ["name"],
+                    "properties": {"name": {"type": "string", "minLength": 1}},
+                }
+            },
             "additionalProperties": False,
         },
     ]
@@ -43,7 +63,10 @@ HASHES = {
     "items": {
         "type": "object",
         "required": ["alg", "content"],
-        "properties": {"alg": {"const": "SHA-256"}, "content": {"type": "string", "pattern": "^[0-9a-f]{64}$"}},
+        "properties": {
+            "alg": {"const": "SHA-256"},
+            "content": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+        },
         "additionalProperties": False,
     },
 }
@@ -70,14 +93,26 @@ SCHEMA = {
         "bomFormat": {"const": "CycloneDX"},
         "specVersion": {"const": "1.6"},
         "version": {"type": "integer", "minimum": 1},
-        "metadata": {"type": "object", "required": ["component"], "properties": {"component": COMPONENT}, "additionalProperties": False},
+        "metadata": {
+            "type": "object",
+            "required": ["component"],
+            "properties": {"component": COMPONENT},
+            "additionalProperties": False,
+        },
         "components": {"type": "array", "items": COMPONENT, "uniqueItems": True},
         "dependencies": {
             "type": "array",
             "items": {
                 "type": "object",
                 "required": ["ref"],
-                "properties": {"ref": {"type": "string"}, "dependsOn": {"type": "array", "items": {"type": "string"}, "uniqueItems": True}},
+                "properties": {
+                    "ref": {"type": "string"},
+                    "dependsOn": {
+                        "type": "array",
+                        "items": {"type": "string"},
+                        "uniqueItems": True,
+                    },
+                },
                 "additionalProperties": False,
             },
         },
@@ -87,7 +122,9 @@ SCHEMA = {
 
 
 def test_what_we_depend_on_is_pinned_licensed_and_not_known_to_be_weak() -> None:
-    found = subprocess.run([sys.executable, ROOT / "scripts" / "audit.py"], capture_output=True, text=True)
+    found = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "audit.py"], capture_output=True, text=True
+    )
 
     assert found.returncode == 0, found.stdout + found.stderr
     assert found.stdout.startswith("OK: ")
@@ -95,21 +132,35 @@ def test_what_we_depend_on_is_pinned_licensed_and_not_known_to_be_weak() -> None
 
 def test_a_weak_version_is_named_where_it_is_pinned_and_where_it_is_let_in() -> None:
     advisories, _ = read_advisories()
-    said = list(problems([Package("torch", "2.5.1")], [], [Package("pyarrow", "13.0.0"), Package("pyarrow", "14.0.1")], advisories))
+    said = list(
+        problems(
+            [Package("torch", "2.5.1")],
+            [],
+            [Package("pyarrow", "13.0.0"), Package("pyarrow", "14.0.1")],
+            advisories,
+        )
+    )
 
-    assert [line.partition(" has ")[0] for line in said] == ["requirements.lock: torch 2.5.1", "pyproject.toml lets in: pyarrow 13.0.0"]
+    assert [line.partition(" has ")[0] for line in said] == [
+        "requirements.lock: torch 2.5.1",
+        "pyproject.toml lets in: pyarrow 13.0.0",
+    ]
     assert "CVE-2025-32434" in said[0]
 
 
 def test_an_advisory_knows_its_versions_from_the_next() -> None:
     known = Advisory("X-1", "a", (SpecifierSet("<1.2"), SpecifierSet(">=2,<2.3")), "")
 
-    assert [known.hits(Package("a", version)) for version in ("1.1.9", "1.2", "2.0", "2.3", "2.0rc1")] == [True, False, True, False, False]
+    assert [
+        known.hits(Package("a", version)) for version in ("1.1.9", "1.2", "2.0", "2.3", "2.0rc1")
+    ] == [True, False, True, False, False]
     assert not known.hits(Package("b", "1.0"))
 
 
 def test_a_line_that_pins_nothing_and_a_license_nobody_knows_are_named(tmp_path: Path) -> None:
-    (tmp_path / "lock").write_text("numpy==2.0.0\nscipy>=1.0  # why not\n# a word\n\nno-such-package-here==1.0; sys_platform == 'linux'\n")
+    (tmp_path / "lock").write_text(
+        "numpy==2.0.0\nscipy>=1.0  # why not\n# a word\n\nno-such-package-here==1.0; sys_platform == 'linux'\n"
+    )
     packages, loose = read_lock(tmp_path / "lock")
 
     assert packages == [Package("numpy", "2.0.0"), Package("no-such-package-here", "1.0")]
@@ -125,16 +176,22 @@ def test_every_package_we_ask_for_is_in_the_lock() -> None:
     assert {package.name for package in lowest_allowed()} <= locked
 
 
-def test_every_pin_has_the_hashes_of_its_files_and_the_core_is_part_of_the_whole(tmp_path: Path) -> None:
+def test_every_pin_has_the_hashes_of_its_files_and_the_core_is_part_of_the_whole(
+    tmp_path: Path,
+) -> None:
     assert list(lock_problems()) == []
     hashes = read_hashes()
     assert set(hashes) == {package.name for package in read_lock()[0]}
     torch = read_hashes(ROOT / "requirements-cpu.lock")["torch"]
-    assert len(hashes["torch"]) > 10 and set(torch) <= set(hashes["torch"]), "the index's files of all systems, and the build for the CPU"
+    assert len(hashes["torch"]) > 10 and set(torch) <= set(hashes["torch"]), (
+        "the index's files of all systems, and the build for the CPU"
+    )
 
     whole, core = tmp_path / "whole", tmp_path / "core"
     whole.write_text(f"a==1.0 \\\n    --hash=sha256:{'0' * 64}\nb==2.0\n")
-    core.write_text(f"a==1.1 \\\n    --hash=sha256:{'0' * 64} \\\n    --hash=sha256:{'1' * 64}\nc>=1\n")
+    core.write_text(
+        f"a==1.1 \\\n    --hash=sha256:{'0' * 64} \\\n    --hash=sha256:{'1' * 64}\nc>=1\n"
+    )
     assert read_hashes(core) == {"a": ["0" * 64, "1" * 64]}
     assert list(lock_problems(whole, core, ())) == [
         "whole: b has no hash; run make lock",
@@ -145,7 +202,16 @@ def test_every_pin_has_the_hashes_of_its_files_and_the_core_is_part_of_the_whole
 
 def test_the_core_is_what_its_packages_need_on_any_system_and_no_more() -> None:
     packages = [
-        Locked("a", "1", ("B>=1", 'c; extra == "more"', 'd; python_version >= "3.13"', 'e; sys_platform == "win32"')),
+        Locked(
+            "a",
+            "1",
+            (
+                "B>=1",
+                'c; extra == "more"',
+                'd; python_version >= "3.13"',
+                'e; sys_platform == "win32"',
+            ),
+        ),
         *(Locked(name, "1") for name in "bcde"),
         Locked("f", "1", ('a[more]; sys_platform == "darwin"',)),
     ]
@@ -155,11 +221,30 @@ def test_the_core_is_what_its_packages_need_on_any_system_and_no_more() -> None:
 
 
 def test_files_of_a_version_are_known_by_their_names_and_markers_are_kept() -> None:
-    names = ("my_tool-1.0-py3-none-any.whl", "my-tool-1.0.tar.gz", "my_tool-1.0+cpu-py3-none-any.whl", "my_tool_2-1.0.tar.gz", "notes.txt")
-    assert [str(version_of(name, "My.Tool")) for name in names] == ["1.0", "1.0", "1.0+cpu", "None", "None"]
-    project = {"dependencies": ["b"], "optional-dependencies": {"x": ["a>=1; sys_platform == 'linux'", "c; sys_platform == 'linux'"]}}
+    names = (
+        "my_tool-1.0-py3-none-any.whl",
+        "my-tool-1.0.tar.gz",
+        "my_tool-1.0+cpu-py3-none-any.whl",
+        "my_tool_2-1.0.tar.gz",
+        "notes.txt",
+    )
+    assert [str(version_of(name, "My.Tool")) for name in names] == [
+        "1.0",
+        "1.0",
+        "1.0+cpu",
+        "None",
+        "None",
+    ]
+    project = {
+        "dependencies": ["b"],
+        "optional-dependencies": {
+            "x": ["a>=1; sys_platform == 'linux'", "c; sys_platform == 'linux'"]
+        },
+    }
 
-    marked = with_markers([Locked("c", "1"), Locked("b", "2+cpu", ("c",)), Locked("a", "1")], project)
+    marked = with_markers(
+        [Locked("c", "1"), Locked("b", "2+cpu", ("c",)), Locked("a", "1")], project
+    )
 
     assert [(one.name, one.version, one.marker) for one in marked] == [
         ("a", "1", 'sys_platform == "linux"'),
@@ -191,16 +276,28 @@ def test_a_lock_is_written_as_pip_reads_it_and_says_no_place(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("today", "months"), [(date(2025, 12, 31), 0), (date(2026, 1, 1), 1), (date(2026, 11, 16), 11), (date(2027, 2, 1), 14)]
+    ("today", "months"),
+    [
+        (date(2025, 12, 31), 0),
+        (date(2026, 1, 1), 1),
+        (date(2026, 11, 16), 11),
+        (date(2027, 2, 1), 14),
+    ],
 )
-def test_the_age_of_the_advisories_is_known_and_old_ones_are_wrong_before_a_release(today: date, months: int) -> None:
+def test_the_age_of_the_advisories_is_known_and_old_ones_are_wrong_before_a_release(
+    today: date, months: int
+) -> None:
     assert months_since("2025-12", today) == months
 
 
 def test_the_audit_says_how_old_its_list_is() -> None:
     _, as_of = read_advisories()
-    found = subprocess.run([sys.executable, ROOT / "scripts" / "audit.py"], capture_output=True, text=True)
-    release = subprocess.run([sys.executable, ROOT / "scripts" / "audit.py", "--release"], capture_output=True, text=True)
+    found = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "audit.py"], capture_output=True, text=True
+    )
+    release = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "audit.py", "--release"], capture_output=True, text=True
+    )
 
     age = months_since(as_of, datetime.now(UTC).date())
     assert f"the list of advisories is of {as_of}, {age} months old" in found.stdout
@@ -210,9 +307,10 @@ def test_the_audit_says_how_old_its_list_is() -> None:
 def test_the_page_on_reliability_counts_what_the_audit_counts() -> None:
     packages, advisories = len(read_lock()[0]), len(read_advisories()[0])
 
-    assert f"{packages} packages pinned with hashes and licensed, none affected by {advisories} advisories" in (
-        ROOT / "docs" / "reliability.md"
-    ).read_text(encoding="utf-8")
+    assert (
+        f"{packages} packages pinned with hashes and licensed, none affected by {advisories} advisories"
+        in (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    )
 
 
 def test_the_bill_is_cyclonedx_and_names_every_package_and_model() -> None:
@@ -222,15 +320,29 @@ def test_the_bill_is_cyclonedx_and_names_every_package_and_model() -> None:
 
     jsonschema.validate(made, SCHEMA)
     libraries = [one for one in made["components"] if one["type"] == "library"]
-    assert {(one["name"], one["version"]) for one in libraries} == {(one.name, one.version) for one in packages}
+    assert {(one["name"], one["version"]) for one in libraries} == {
+        (one.name, one.version) for one in packages
+    }
     assert all(one["hashes"] and one["licenses"] and one["purl"] for one in libraries)
-    models = {one["name"]: one for one in made["components"] if one["type"] == "machine-learning-model"}
-    assert set(models) == {"starter-encoder", "starter-lm"} and all(one["licenses"] for one in models.values())
+    models = {
+        one["name"]: one for one in made["components"] if one["type"] == "machine-learning-model"
+    }
+    assert set(models) == {"starter-encoder", "starter-lm"} and all(
+        one["licenses"] for one in models.values()
+    )
     weights = sha256((STARTER / "lm.int8.safetensors").read_bytes()).hexdigest()
     assert models["starter-lm"]["hashes"][0]["content"] == weights
-    needs = {one["ref"].partition("@")[0].removeprefix("pkg:pypi/"): one["dependsOn"] for one in made["dependencies"]}
+    needs = {
+        one["ref"].partition("@")[0].removeprefix("pkg:pypi/"): one["dependsOn"]
+        for one in made["dependencies"]
+    }
     refs = {one["bom-ref"] for one in made["components"]}
-    assert set(needs) == {"seqmix", *models, *(one["name"] for one in libraries)} and {ref for own in needs.values() for ref in own} <= refs
-    assert {"starter-encoder", "starter-lm"} <= set(needs["seqmix"]) and any("tokenizers@" in ref for ref in needs["transformers"])
+    assert (
+        set(needs) == {"seqmix", *models, *(one["name"] for one in libraries)}
+        and {ref for own in needs.values() for ref in own} <= refs
+    )
+    assert {"starter-encoder", "starter-lm"} <= set(needs["seqmix"]) and any(
+        "tokenizers@" in ref for ref in needs["transformers"]
+    )
     assert any("psycopg-binary@" in ref for ref in needs["psycopg"]), "by an extra that we ask for"
     assert json.dumps(made) == json.dumps(bill(packages[::-1], read_hashes(), project))

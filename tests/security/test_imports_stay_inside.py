@@ -30,7 +30,9 @@ def secret(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["a.txt", "deep/b.txt", "a.ann"])
-def test_a_link_in_a_brat_folder_that_leads_out_is_refused_by_name(name: str, secret: Path, tmp_path: Path) -> None:
+def test_a_link_in_a_brat_folder_that_leads_out_is_refused_by_name(
+    name: str, secret: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "brat"
     (folder / "deep").mkdir(parents=True)
     (folder / "own.txt").write_text("Lena left\n")
@@ -42,7 +44,9 @@ def test_a_link_in_a_brat_folder_that_leads_out_is_refused_by_name(name: str, se
     assert Path(name).name in str(refused.value) and SECRET not in str(refused.value)
 
 
-def test_a_linked_folder_that_leads_out_is_refused_and_one_inside_is_not(secret: Path, tmp_path: Path) -> None:
+def test_a_linked_folder_that_leads_out_is_refused_and_one_inside_is_not(
+    secret: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "brat"
     formats.write(SENTENCES, folder, "brat")
     (folder / "again.txt").symlink_to("d.txt")
@@ -70,11 +74,22 @@ def test_an_ace_folder_is_held_to_the_same(secret: Path, tmp_path: Path) -> None
         formats.read(tmp_path / "ace", "ace05")
 
 
-@pytest.mark.parametrize("name", ["../private/data.arrow", "/etc/passwd", "sub/../../private/data.arrow", "..\\data.arrow", ".."])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../private/data.arrow",
+        "/etc/passwd",
+        "sub/../../private/data.arrow",
+        "..\\data.arrow",
+        "..",
+    ],
+)
 def test_a_dataset_that_names_files_elsewhere_is_refused(name: str, tmp_path: Path) -> None:
     pytest.importorskip("datasets", reason="Hugging Face datasets need the extra hf")
     formats.write(SENTENCES, tmp_path / "private", "hf")
-    (tmp_path / "private" / next(file.name for file in (tmp_path / "private").glob("*.arrow"))).rename(tmp_path / "private" / "data.arrow")
+    (
+        tmp_path / "private" / next(file.name for file in (tmp_path / "private").glob("*.arrow"))
+    ).rename(tmp_path / "private" / "data.arrow")
     formats.write(SENTENCES, tmp_path / "sent", "hf")
     (tmp_path / "sent" / "sub").mkdir()
     state = json.loads((tmp_path / "sent" / "state.json").read_text())
@@ -97,11 +112,23 @@ def test_a_dataset_with_a_link_that_leads_out_is_refused(tmp_path: Path) -> None
         formats.read(tmp_path / "sent", "hf")
 
 
-def test_label_studio_data_that_names_files_is_text_and_nothing_is_opened(secret: Path, tmp_path: Path) -> None:
-    tasks = [{"data": {"text": f"file://{secret}"}}, {"data": {"text": f"/data/local-files/?d={secret}"}}, {"data": {"text": "../../x"}}]
-    (tmp_path / "export.json").write_text(json.dumps([{"id": i, "annotations": [], **task} for i, task in enumerate(tasks)]))
+def test_label_studio_data_that_names_files_is_text_and_nothing_is_opened(
+    secret: Path, tmp_path: Path
+) -> None:
+    tasks = [
+        {"data": {"text": f"file://{secret}"}},
+        {"data": {"text": f"/data/local-files/?d={secret}"}},
+        {"data": {"text": "../../x"}},
+    ]
+    (tmp_path / "export.json").write_text(
+        json.dumps([{"id": i, "annotations": [], **task} for i, task in enumerate(tasks)])
+    )
 
-    found = " ".join(token for sentence in formats.read(tmp_path / "export.json", "labelstudio") for token in sentence.tokens)
+    found = " ".join(
+        token
+        for sentence in formats.read(tmp_path / "export.json", "labelstudio")
+        for token in sentence.tokens
+    )
 
     assert "local - files" in found and SECRET not in found
 
@@ -126,7 +153,9 @@ class Payload:
 
 @pytest.mark.parametrize("wrap", [lambda raw: raw, zlib.compress])
 @pytest.mark.parametrize("name", ["a.spacy", "a.jsonl", "a.conll", "a.json"])
-def test_a_pickle_under_the_name_of_data_is_refused_and_not_run(wrap, name: str, tmp_path: Path) -> None:
+def test_a_pickle_under_the_name_of_data_is_refused_and_not_run(
+    wrap, name: str, tmp_path: Path
+) -> None:
     if name == "a.spacy":
         pytest.importorskip("spacy", reason="DocBin needs the extra spacy")
     (tmp_path / name).write_bytes(wrap(pickle.dumps(Payload(tmp_path / "ran"))))
@@ -139,7 +168,9 @@ def test_a_pickle_under_the_name_of_data_is_refused_and_not_run(wrap, name: str,
 def test_entities_in_ace_files_read_no_file(secret: Path, tmp_path: Path) -> None:
     entity = f'<!DOCTYPE s [<!ENTITY x SYSTEM "{secret.as_uri()}">]>'
     (tmp_path / "d.sgm").write_text("<DOC>\n<TEXT>Rebels attacked.\n</TEXT></DOC>")
-    (tmp_path / "d.apf.xml").write_text(f'<?xml version="1.0"?>\n{entity}\n<s><document DOCID="d">&x;</document></s>')
+    (tmp_path / "d.apf.xml").write_text(
+        f'<?xml version="1.0"?>\n{entity}\n<s><document DOCID="d">&x;</document></s>'
+    )
 
     with pytest.raises(DataError) as refused:
         list(formats.read(tmp_path / "d.sgm", "ace05"))

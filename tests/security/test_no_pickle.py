@@ -10,17 +10,45 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("src", "scripts", "bench", "examples")
-MODULES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "zipfile", "tarfile"}
+MODULES = {
+    "pickle",
+    "cPickle",
+    "_pickle",
+    "dill",
+    "cloudpickle",
+    "joblib",
+    "shelve",
+    "marshal",
+    "zipfile",
+    "tarfile",
+}
 CALLS = {"eval", "exec", "compile", "__import__", "execfile"}
-LOADERS = {"torch.load", "torch.hub.load", "yaml.load", "yaml.unsafe_load", "yaml.full_load", "os.system", "os.popen", "pandas.read_pickle"}
+LOADERS = {
+    "torch.load",
+    "torch.hub.load",
+    "yaml.load",
+    "yaml.unsafe_load",
+    "yaml.full_load",
+    "os.system",
+    "os.popen",
+    "pandas.read_pickle",
+}
 
 
 def breaches(code: str) -> Iterator[str]:
     """What in a file could run somebody else's bytes."""
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-            yield from (f"{node.lineno}: imports {name}" for name in names if name.partition(".")[0] in MODULES)
+            names = (
+                [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else [alias.name for alias in node.names]
+            )
+            yield from (
+                f"{node.lineno}: imports {name}"
+                for name in names
+                if name.partition(".")[0] in MODULES
+            )
         if isinstance(node, ast.Call):
             yield from (f"{node.lineno}: {what}" for what in _call(node))
 
@@ -42,7 +70,11 @@ def test_no_file_of_the_project_could_run_what_it_reads(folder: str) -> None:
     files = sorted((ROOT / folder).rglob("*.py"))
 
     assert files
-    assert [f"{file.relative_to(ROOT)}:{breach}" for file in files for breach in breaches(file.read_text(encoding="utf-8"))] == []
+    assert [
+        f"{file.relative_to(ROOT)}:{breach}"
+        for file in files
+        for breach in breaches(file.read_text(encoding="utf-8"))
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -66,6 +98,9 @@ def test_each_of_these_would_be_found(code: str) -> None:
     assert len(list(breaches(code))) == 1
 
 
-@pytest.mark.parametrize("code", ["model.eval()", "re.compile(x)", "np.load(path, allow_pickle=False)", "json.loads(text)"])
+@pytest.mark.parametrize(
+    "code",
+    ["model.eval()", "re.compile(x)", "np.load(path, allow_pickle=False)", "json.loads(text)"],
+)
 def test_these_are_fine(code: str) -> None:
     assert list(breaches(code)) == []

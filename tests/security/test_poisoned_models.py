@@ -53,7 +53,9 @@ def encoder(folder: Path) -> Path:
 
 def language_model(folder: Path) -> Path:
     tokenizer = tiny.bert_tokenizer()
-    GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), n_positions=32, n_embd=8, n_layer=1, n_head=2)).save_pretrained(folder)
+    GPT2LMHeadModel(
+        GPT2Config(vocab_size=len(tokenizer), n_positions=32, n_embd=8, n_layer=1, n_head=2)
+    ).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
@@ -120,7 +122,10 @@ def code_file(folder: Path, mark: Path) -> None:
 
 def code_of_a_known_kind(folder: Path, mark: Path) -> None:
     code_file(folder, mark)
-    change(folder / "config.json", auto_map=dict.fromkeys(("AutoConfig", "AutoModel", "AutoModelForMaskedLM"), "evil.Evil"))
+    change(
+        folder / "config.json",
+        auto_map=dict.fromkeys(("AutoConfig", "AutoModel", "AutoModelForMaskedLM"), "evil.Evil"),
+    )
 
 
 def code_of_an_unknown_kind(folder: Path, mark: Path) -> None:
@@ -129,27 +134,46 @@ def code_of_an_unknown_kind(folder: Path, mark: Path) -> None:
 
 
 def code_on_the_hub(folder: Path, mark: Path) -> None:
-    change(folder / "config.json", model_type="evil", auto_map={"AutoConfig": "evil/repo--evil.Evil"})
+    change(
+        folder / "config.json", model_type="evil", auto_map={"AutoConfig": "evil/repo--evil.Evil"}
+    )
 
 
 def code_of_the_tokenizer(folder: Path, mark: Path) -> None:
     code_file(folder, mark)
-    change(folder / "tokenizer_config.json", tokenizer_class="Evil", auto_map={"AutoTokenizer": ["evil.Evil", "evil.Evil"]})
+    change(
+        folder / "tokenizer_config.json",
+        tokenizer_class="Evil",
+        auto_map={"AutoTokenizer": ["evil.Evil", "evil.Evil"]},
+    )
 
 
 def kernel_on_the_hub(folder: Path, mark: Path) -> None:
-    change(folder / "config.json", attn_implementation="evil/kernel", experts_implementation="evil/kernel")
+    change(
+        folder / "config.json",
+        attn_implementation="evil/kernel",
+        experts_implementation="evil/kernel",
+    )
 
 
 def chat_template(folder: Path, mark: Path) -> None:
-    template = "{{ ''.__class__.__mro__[1].__subclasses__() }}{{ cycler.__init__.__globals__.os.system('touch " + str(mark) + "') }}"
+    template = (
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}{{ cycler.__init__.__globals__.os.system('touch "
+        + str(mark)
+        + "') }}"
+    )
     change(folder / "tokenizer_config.json", chat_template=template)
     (folder / "chat_template.jinja").write_text(template)
 
 
 def adapter(folder: Path, mark: Path) -> None:
     pickled("adapter_model.bin")(folder, mark)
-    change(folder / "adapter_config.json", peft_type="LORA", base_model_name_or_path="evil/base", auto_mapping={"parent_library": "evil"})
+    change(
+        folder / "adapter_config.json",
+        peft_type="LORA",
+        base_model_name_or_path="evil/base",
+        auto_mapping={"parent_library": "evil"},
+    )
 
 
 HARMLESS = [  # what is wrong with them is never looked at
@@ -176,12 +200,16 @@ def unchecked(folder: Path) -> None:
     described = folder / "tagger.json"
     if described.exists():
         known = json.loads(described.read_text())
-        described.write_text(json.dumps({key: value for key, value in known.items() if key != "checksums"}))
+        described.write_text(
+            json.dumps({key: value for key, value in known.items() if key != "checksums"})
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("poison", HARMLESS)
-def test_what_lies_beside_the_weights_is_left_alone(kind: str, poison: Callable[[Path, Path], None], tmp_path: Path, mark: Path) -> None:
+def test_what_lies_beside_the_weights_is_left_alone(
+    kind: str, poison: Callable[[Path, Path], None], tmp_path: Path, mark: Path
+) -> None:
     make, load = KINDS[kind]
     folder = make(tmp_path / "model")
     poison(folder, mark)
@@ -236,8 +264,23 @@ def folder(trained: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(trained, tmp_path / "model"))
 
 
-@pytest.mark.parametrize("name", ["{outside}", "../outside", "./config.json", ".", "..", "", "fifo", "no-such-file", "a/../config.json"])
-def test_checksums_name_files_of_the_folder_and_nothing_else_is_opened(name: str, folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "{outside}",
+        "../outside",
+        "./config.json",
+        ".",
+        "..",
+        "",
+        "fifo",
+        "no-such-file",
+        "a/../config.json",
+    ],
+)
+def test_checksums_name_files_of_the_folder_and_nothing_else_is_opened(
+    name: str, folder: Path, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     os.mkfifo(outside)  # who opens it waits for ever, as with /dev/zero
     if name == "fifo":
@@ -268,7 +311,12 @@ def test_a_tagger_that_is_a_link_to_a_device_is_refused(folder: Path) -> None:
 
 
 def test_a_tokenizer_that_panics_is_one_line(folder: Path) -> None:
-    split = {"type": "Split", "pattern": {"Regex": "(a|a|aa)+$"}, "behavior": "Isolated", "invert": False}
+    split = {
+        "type": "Split",
+        "pattern": {"Regex": "(a|a|aa)+$"},
+        "behavior": "Isolated",
+        "invert": False,
+    }
     change(folder / "tokenizer.json", pre_tokenizer=split, normalizer=None)
     unchecked(folder)
     poisoned = Tagger.load(folder, "cpu")
@@ -281,14 +329,31 @@ def test_a_tokenizer_that_panics_is_one_line(folder: Path) -> None:
 TENFOLD = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 10}
 BOMBS: dict[str, dict[str, Any]] = {
     "ten times ten": {"normalizer": {"type": "Sequence", "normalizers": [TENFOLD] * 10}},
-    "inside each other": {"normalizer": {"type": "Sequence", "normalizers": [TENFOLD, {"type": "Sequence", "normalizers": [TENFOLD] * 9}]}},
+    "inside each other": {
+        "normalizer": {
+            "type": "Sequence",
+            "normalizers": [TENFOLD, {"type": "Sequence", "normalizers": [TENFOLD] * 9}],
+        }
+    },
     "where nothing stands": {
-        "normalizer": {"type": "Sequence", "normalizers": [{"type": "Replace", "pattern": {"Regex": "(?=a)"}, "content": "a"}] * 30}
+        "normalizer": {
+            "type": "Sequence",
+            "normalizers": [{"type": "Replace", "pattern": {"Regex": "(?=a)"}, "content": "a"}]
+            * 30,
+        }
     },
     "bytes of bytes": {
         "pre_tokenizer": {
             "type": "Sequence",
-            "pretokenizers": [{"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": False}] * 30,
+            "pretokenizers": [
+                {
+                    "type": "ByteLevel",
+                    "add_prefix_space": True,
+                    "trim_offsets": True,
+                    "use_regex": False,
+                }
+            ]
+            * 30,
         }
     },
 }
@@ -296,7 +361,9 @@ BOMBS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_a_tokenizer_that_multiplies_a_text_is_refused_before_it_is_asked(kind: str, bomb: str, tmp_path: Path) -> None:
+def test_a_tokenizer_that_multiplies_a_text_is_refused_before_it_is_asked(
+    kind: str, bomb: str, tmp_path: Path
+) -> None:
     make, load = KINDS[kind]
     poisoned = make(tmp_path / "model")
     change(poisoned / "tokenizer.json", **BOMBS[bomb])

@@ -42,14 +42,23 @@ class Server:
         while pids:
             pid = pids.pop()
             seen.append(Path(f"/proc/{pid}/cmdline").read_bytes().decode())
-            pids += [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+            pids += [
+                int(child)
+                for task in Path(f"/proc/{pid}/task").iterdir()
+                for child in (task / "children").read_text().split()
+            ]
         return "\n".join(seen)
 
 
 @contextmanager
 def serving(said: Path, *arguments: str, **secrets: str) -> Iterator[Server]:
     with said.open("wb") as log:
-        process = subprocess.Popen([sys.executable, "-m", "seqmix", *arguments], stdout=log, stderr=log, env=os.environ | secrets)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "seqmix", *arguments],
+            stdout=log,
+            stderr=log,
+            env=os.environ | secrets,
+        )
     try:
         yield Server(process, said)
         process.send_signal(signal.SIGINT)
@@ -64,27 +73,58 @@ def holding(folder: Path, *secrets: str) -> list[str]:
     """The files that hold one of the secrets."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert files
-    return [path.name for path in files if any(secret.encode() in path.read_bytes() for secret in secrets)]
+    return [
+        path.name
+        for path in files
+        if any(secret.encode() in path.read_bytes() for secret in secrets)
+    ]
 
 
-def test_tokens_of_annotators_are_in_no_file_no_log_and_no_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tokens_of_annotators_are_in_no_file_no_log_and_no_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "names"
     encoder = tiny.write_bert(tmp_path / "encoder")
     create_project(
-        folder, [s.unlabeled() for s in tiny.toy(8)], Settings("names", ("PER",), audit_share=0.0, encoder=encoder, augment="none")
+        folder,
+        [s.unlabeled() for s in tiny.toy(8)],
+        Settings("names", ("PER",), audit_share=0.0, encoder=encoder, augment="none"),
     )
     assert run(["project", "annotators", str(folder), "--add", "Ada"]) == 0
     ada = capsys.readouterr().out.strip().partition("token=")[2]
 
-    with serving(tmp_path / "said", "annotate", str(folder), "--port", "0", "--no-browser") as server:
-        address, own = re.fullmatch(r"(http://.*?)/login\?token=(\S+)", server.found(r"http://\S+token=\S+")).groups()
-        until(lambda: "seqmix.app.background" in server.command_lines())
+    with serving(
+        tmp_path / "said", "annotate", str(folder), "--port", "0", "--no-browser"
+    ) as server:
+        address, own = re.fullmatch(
+            r"(http://.*?)/login\?token=(\S+)", server.found(r"http://\S+token=\S+")
+        ).groups()
+        until(lambda: "seqmix.app.trainer_process" in server.command_lines())
         seen = server.command_lines()
         with httpx.Client(base_url=address, timeout=30) as client:
             told = [client.get(f"/login?token={ada}").headers.get("location")]
-            told += [client.get(path).text for path in (f"/nothing?token={ada}", f"/login?token={ada}x", f"/api/next?token={own}")]
-            told.append(client.post("/api/annotations", json={"token": ada}, headers={"Authorization": f"Bearer {ada}"}).text)
-            told.append(client.post(f"/api/annotations?token={ada}", content="{", headers={"Authorization": f"Bearer {ada}"}).text)
+            told += [
+                client.get(path).text
+                for path in (
+                    f"/nothing?token={ada}",
+                    f"/login?token={ada}x",
+                    f"/api/next?token={own}",
+                )
+            ]
+            told.append(
+                client.post(
+                    "/api/annotations",
+                    json={"token": ada},
+                    headers={"Authorization": f"Bearer {ada}"},
+                ).text
+            )
+            told.append(
+                client.post(
+                    f"/api/annotations?token={ada}",
+                    content="{",
+                    headers={"Authorization": f"Bearer {ada}"},
+                ).text
+            )
 
     said = (tmp_path / "said").read_text()
     assert told[0] == "/"
@@ -94,9 +134,22 @@ def test_tokens_of_annotators_are_in_no_file_no_log_and_no_command_line(tmp_path
     assert not any(secret in text for secret in (ada, own) for text in told)
 
 
-def test_the_password_and_the_key_of_label_studio_are_in_no_file_no_log_and_no_command_line(tmp_path: Path) -> None:
-    arguments = ("serve", "--label-studio", "--folder", str(tmp_path / "studio"), "--port", "0", "--url", "http://127.0.0.1:9")
-    with serving(tmp_path / "said", *arguments, SEQMIX_PASSWORD=PASSWORD, LABEL_STUDIO_API_KEY=KEY) as server:
+def test_the_password_and_the_key_of_label_studio_are_in_no_file_no_log_and_no_command_line(
+    tmp_path: Path,
+) -> None:
+    arguments = (
+        "serve",
+        "--label-studio",
+        "--folder",
+        str(tmp_path / "studio"),
+        "--port",
+        "0",
+        "--url",
+        "http://127.0.0.1:9",
+    )
+    with serving(
+        tmp_path / "said", *arguments, SEQMIX_PASSWORD=PASSWORD, LABEL_STUDIO_API_KEY=KEY
+    ) as server:
         address = server.found(r"http://127\.0\.0\.1:(?!9;)\d+")
         seen = server.command_lines()
         basic = base64.b64encode(f"seqmix:{PASSWORD}".encode()).decode()
@@ -106,8 +159,15 @@ def test_the_password_and_the_key_of_label_studio_are_in_no_file_no_log_and_no_c
                 client.get("/health", headers={"Authorization": f"Basic {basic}"}).status_code,
                 client.get("/health", headers={"Authorization": f"Bearer {PASSWORD}x"}).status_code,
             ]
-            body = {"project": "7.1", "schema": "<View/>", "access_token": KEY, "hostname": "http://127.0.0.1:9"}
-            told = client.post("/setup", json=body, headers={"Authorization": f"Bearer {PASSWORD}"}).text
+            body = {
+                "project": "7.1",
+                "schema": "<View/>",
+                "access_token": KEY,
+                "hostname": "http://127.0.0.1:9",
+            }
+            told = client.post(
+                "/setup", json=body, headers={"Authorization": f"Bearer {PASSWORD}"}
+            ).text
 
     said = (tmp_path / "said").read_text()
     assert statuses == [200, 401]
@@ -123,14 +183,29 @@ def _answers(client: httpx.Client) -> bool:
         return False
 
 
-def test_a_run_keeps_nothing_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_keeps_nothing_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not even in the file that says on what it ran."""
     for name in ("HF_TOKEN", "LABEL_STUDIO_API_KEY", "SEQMIX_PASSWORD", "MLFLOW_TRACKING_PASSWORD"):
         monkeypatch.setenv(name, KEY)
     encoder = tiny.write_bert(tmp_path / "encoder")
     fixtures = Path(__file__).parents[1] / "fixtures" / "v1" / "data"
-    changes = (f'tagger.encoder="{encoder}"', "loop.seed_size=8", "loop.rounds=0", "training.epochs=1", "augment.variant=none")
+    changes = (
+        f'tagger.encoder="{encoder}"',
+        "loop.seed_size=8",
+        "loop.rounds=0",
+        "training.epochs=1",
+        "augment.variant=none",
+    )
 
-    command = ["simulate", "--data", str(fixtures), "--out", str(tmp_path / "run"), *(word for own in changes for word in ("--set", own))]
+    command = [
+        "simulate",
+        "--data",
+        str(fixtures),
+        "--out",
+        str(tmp_path / "run"),
+        *(word for own in changes for word in ("--set", own)),
+    ]
     assert run(command) == 0
     assert holding(tmp_path / "run", KEY) == []

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from seqmix.app.cli import run
-from seqmix.app.sweep_board import Board
+from seqmix.app.sweep.state import Board
 from seqmix.data.text import from_text
 from seqmix.errors import DataError, RunError, SeqMixError, StoreError
 from seqmix.loop import run as loop
 from seqmix.loop.run import locked
-from seqmix.serve.labelstudio_file import File
+from seqmix.serve.labelstudio.database import File
 from seqmix.serve.project import Settings, create_project, open_project, read_settings
-from seqmix.serve.supervisor import Supervisor
+from seqmix.serve.trainer.supervisor import Supervisor
 from waiting import until
 
 SECRET = "a private key\n"
@@ -26,7 +26,11 @@ SECRET = "a private key\n"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    create_project(tmp_path / "p", [from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(12)], Settings("notes", ("PER", "LOC")))
+    create_project(
+        tmp_path / "p",
+        [from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(12)],
+        Settings("notes", ("PER", "LOC")),
+    )
     return tmp_path / "p"
 
 
@@ -44,7 +48,9 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_link_under_a_name_of_ours_is_refused_and_nothing_changes_behind_it(project: Path, private: Path, name: str) -> None:
+def test_a_link_under_a_name_of_ours_is_refused_and_nothing_changes_behind_it(
+    project: Path, private: Path, name: str
+) -> None:
     link = project / name
     link.parent.mkdir(parents=True, exist_ok=True)
     behind = private.parent if name in ("models", "models/005") else private
@@ -67,7 +73,9 @@ def test_a_pipe_in_a_project_keeps_nobody_waiting(project: Path) -> None:
         read_settings(project)
 
 
-def test_guidelines_that_become_a_link_while_the_server_runs_are_not_shown(project: Path, private: Path) -> None:
+def test_guidelines_that_become_a_link_while_the_server_runs_are_not_shown(
+    project: Path, private: Path
+) -> None:
     with open_project(project) as own:
         (project / "guidelines.md").write_text("Mark\r\nnames.")
         assert own.guidelines == "Mark\nnames."
@@ -89,19 +97,25 @@ def schema(*statements: str) -> Callable[[Path], None]:
 
 
 HARMFUL = {
-    "trigger": schema("CREATE TRIGGER x BEFORE INSERT ON meta WHEN NEW.key='trainer' BEGIN SELECT RAISE(ABORT,';touch PWNED;#'); END"),
+    "trigger": schema(
+        "CREATE TRIGGER x BEFORE INSERT ON meta WHEN NEW.key='trainer' BEGIN SELECT RAISE(ABORT,';touch PWNED;#'); END"
+    ),
     "our trigger with other words": schema(
         "DROP TRIGGER events_no_update",
         "CREATE TRIGGER events_no_update BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, ';touch PWNED;#'); END",
     ),
     "view": schema("CREATE VIEW v AS SELECT * FROM events"),
     "view in place of a table": schema(
-        "ALTER TABLE generated RENAME TO hidden", "CREATE VIEW generated AS SELECT *, randomblob(1) FROM hidden"
+        "ALTER TABLE generated RENAME TO hidden",
+        "CREATE VIEW generated AS SELECT *, randomblob(1) FROM hidden",
     ),
     "virtual table": schema("CREATE VIRTUAL TABLE v USING fts5(t)"),
     "computed column": schema("ALTER TABLE meta ADD COLUMN more TEXT AS (upper(key))"),
     "default": schema("ALTER TABLE meta ADD COLUMN more TEXT DEFAULT ';'"),
-    "check": schema("DROP TABLE generated", "CREATE TABLE generated (id TEXT CONSTRAINT ';touch PWNED;#' CHECK (0))"),
+    "check": schema(
+        "DROP TABLE generated",
+        "CREATE TABLE generated (id TEXT CONSTRAINT ';touch PWNED;#' CHECK (0))",
+    ),
     "computed index": schema("CREATE INDEX x ON meta (upper(key))"),
     "partial index": schema("CREATE INDEX x ON meta (key) WHERE length(value) > 1"),
     "other table": schema("CREATE TABLE cookies (name)"),
@@ -112,19 +126,35 @@ HARMFUL = {
 def test_a_store_with_anything_that_acts_by_itself_is_refused(project: Path, harm: str) -> None:
     HARMFUL[harm](project / "store.sqlite")
 
-    with pytest.raises(StoreError, match=r"is no store of ours: it has a (trigger|view|table|index) "):
+    with pytest.raises(
+        StoreError, match=r"is no store of ours: it has a (trigger|view|table|index) "
+    ):
         open_project(project)
 
 
-def test_a_journal_that_names_a_file_to_delete_is_not_played_back(project: Path, private: Path) -> None:
+def test_a_journal_that_names_a_file_to_delete_is_not_played_back(
+    project: Path, private: Path
+) -> None:
     """The end of a rollback journal may name another file, which SQLite deletes once it has played the journal back."""
     store = project / "store.sqlite"
     with sqlite3.connect(store) as db:
         db.execute("PRAGMA journal_mode = DELETE")
     db.close()
     name, pages = os.fsencode(private), store.stat().st_size // 4096
-    header = bytes.fromhex("d9d505f920a163d7") + bytes(8) + pages.to_bytes(4, "big") + (512).to_bytes(4, "big") + (4096).to_bytes(4, "big")
-    end = (0).to_bytes(4, "big") + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big") + bytes.fromhex("d9d505f920a163d7")
+    header = (
+        bytes.fromhex("d9d505f920a163d7")
+        + bytes(8)
+        + pages.to_bytes(4, "big")
+        + (512).to_bytes(4, "big")
+        + (4096).to_bytes(4, "big")
+    )
+    end = (
+        (0).to_bytes(4, "big")
+        + name
+        + len(name).to_bytes(4, "big")
+        + sum(name).to_bytes(4, "big")
+        + bytes.fromhex("d9d505f920a163d7")
+    )
     (project / "store.sqlite-journal").write_bytes(header.ljust(512, b"\0") + end)
 
     with pytest.raises(StoreError, match="has a rollback journal"):
@@ -139,10 +169,25 @@ def test_a_journal_that_names_a_file_to_delete_is_not_played_back(project: Path,
         "text = '[1]'", "offsets = '5'", "offsets = '[[1, 2, 3]]'", "offsets = '[[\"a\", {}]]'",
     ],
 )  # fmt: skip
-def test_values_that_we_did_not_write_are_one_line(project: Path, change: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_values_that_we_did_not_write_are_one_line(
+    project: Path, change: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     schema(f"UPDATE sentences SET {change}")(project / "store.sqlite")
 
-    assert run(["export", str(project), "--all", "--out", str(project.parent / "x.jsonl"), "--format", "jsonl-tokens"]) == 2
+    assert (
+        run(
+            [
+                "export",
+                str(project),
+                "--all",
+                "--out",
+                str(project.parent / "x.jsonl"),
+                "--format",
+                "jsonl-tokens",
+            ]
+        )
+        == 2
+    )
     said = capfd.readouterr().err
     assert said.splitlines()[-1].startswith("error: the store holds a ") and "Traceback" not in said
 
@@ -160,7 +205,11 @@ def test_a_lock_is_never_emptied_and_never_a_link(tmp_path: Path, private: Path)
         pass
     (tmp_path / "run" / "lock").unlink()
     (tmp_path / "run" / "lock").write_text("kept")
-    with locked(tmp_path / "run"), pytest.raises(RunError, match="another process"), locked(tmp_path / "run"):
+    with (
+        locked(tmp_path / "run"),
+        pytest.raises(RunError, match="another process"),
+        locked(tmp_path / "run"),
+    ):
         pass
 
     assert private.read_text() == SECRET
@@ -188,7 +237,9 @@ def test_the_log_of_a_sweep_is_never_a_link(tmp_path: Path, private: Path) -> No
     assert private.read_text() == SECRET
 
 
-@pytest.mark.parametrize("name", ["models", "lock", "labelstudio.sqlite", "labelstudio.sqlite-wal", "models/0001"])
+@pytest.mark.parametrize(
+    "name", ["models", "lock", "labelstudio.sqlite", "labelstudio.sqlite-wal", "models/0001"]
+)
 def test_a_folder_of_serve_with_a_link_is_refused(tmp_path: Path, private: Path, name: str) -> None:
     File(tmp_path / "ls").close()
     link = tmp_path / "ls" / name
@@ -201,8 +252,12 @@ def test_a_folder_of_serve_with_a_link_is_refused(tmp_path: Path, private: Path,
     assert private.read_text() == SECRET
 
 
-@pytest.mark.parametrize("harm", ["trigger", "view", "virtual table", "computed column", "computed index", "other table"])
-def test_a_folder_of_serve_with_anything_that_acts_by_itself_is_refused(tmp_path: Path, harm: str) -> None:
+@pytest.mark.parametrize(
+    "harm", ["trigger", "view", "virtual table", "computed column", "computed index", "other table"]
+)
+def test_a_folder_of_serve_with_anything_that_acts_by_itself_is_refused(
+    tmp_path: Path, harm: str
+) -> None:
     File(tmp_path / "ls").close()
     statement = {"view": schema("CREATE VIEW v AS SELECT * FROM tasks")}.get(harm, HARMFUL[harm])
     statement(tmp_path / "ls" / "labelstudio.sqlite")
@@ -212,7 +267,9 @@ def test_a_folder_of_serve_with_anything_that_acts_by_itself_is_refused(tmp_path
 
 
 @pytest.mark.parametrize("name", ["rounds", "model", "rounds/000"])
-def test_old_models_of_a_run_are_removed_only_below_its_own_folders(tmp_path: Path, private: Path, name: str) -> None:
+def test_old_models_of_a_run_are_removed_only_below_its_own_folders(
+    tmp_path: Path, private: Path, name: str
+) -> None:
     link = tmp_path / "run" / name
     link.parent.mkdir(parents=True)
     link.symlink_to(private.parent)
@@ -221,7 +278,9 @@ def test_old_models_of_a_run_are_removed_only_below_its_own_folders(tmp_path: Pa
         loop.run(None, tmp_path / "run")  # type: ignore[arg-type]  it is refused before its plan is looked at
 
 
-def test_annotate_refuses_a_project_with_links_in_one_line(project: Path, private: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_annotate_refuses_a_project_with_links_in_one_line(
+    project: Path, private: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     (project / "trainer.log").symlink_to(private)
 
     assert run(["annotate", str(project), "--port", "0", "--no-browser"]) == 2

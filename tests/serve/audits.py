@@ -15,14 +15,20 @@ def population(f1: float, empty: float, spread: float, size: int = 20_000) -> tu
 
     `empty` is the share of sentences without a span; a small `spread` means that a sentence is either easy or hard as a whole.
     """
-    gold = np.where(np.random.default_rng(1).random(size) < empty, 0, 1 + np.random.default_rng(2).poisson(1.0, size))
+    gold = np.where(
+        np.random.default_rng(1).random(size) < empty,
+        0,
+        1 + np.random.default_rng(2).poisson(1.0, size),
+    )
     low, high = 1e-4, 0.9
     for _ in range(30):
         error = (low + high) / 2
         hard = np.random.default_rng(3).beta(error * spread, (1 - error) * spread, size)
         rng = np.random.default_rng(4)
         right = rng.binomial(gold, 1 - hard)
-        counts = np.stack([gold, right + rng.binomial(gold - right, 0.6) + rng.poisson(hard / 2), right], axis=1).astype(np.float64)
+        counts = np.stack(
+            [gold, right + rng.binomial(gold - right, 0.6) + rng.poisson(hard / 2), right], axis=1
+        ).astype(np.float64)
         true = 2 * counts[:, 2].sum() / counts[:, :2].sum()
         low, high = (error, high) if true > f1 else (low, error)
     return counts, float(true)
@@ -50,6 +56,8 @@ def audited(f1: Floats, sentences: int, rng: np.random.Generator) -> Floats:
     for model, share in enumerate(np.clip(f1 + rng.normal(0, 0.015, f1.size), 0, 1)):
         right = np.where(rng.random(of.size) < 0.05, rng.random(of.size), hard) < share
         counts[:, 2, model] = np.bincount(of, right, sentences)
-        counts[:, 1, model] = counts[:, 2, model] + rng.poisson((1 - share) * 0.8 * np.maximum(gold, 0.3))
+        counts[:, 1, model] = counts[:, 2, model] + rng.poisson(
+            (1 - share) * 0.8 * np.maximum(gold, 0.3)
+        )
         counts[:, 0, model] = gold
     return counts

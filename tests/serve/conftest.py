@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from postgres import new_database, server, wipe
 
-from seqmix.serve.store import sqlite_url
+from seqmix.serve.store.store import sqlite_url
 
 
 @pytest.fixture(scope="session")

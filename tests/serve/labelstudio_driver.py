@@ -18,7 +18,11 @@ def plain(found: Any) -> Any:
         return found.model_dump(mode="json")
     if isinstance(found, list | tuple):
         return [plain(one) for one in found]
-    return [plain(one) for one in found] if hasattr(found, "__next__") or type(found).__name__ == "SyncPager" else found
+    return (
+        [plain(one) for one in found]
+        if hasattr(found, "__next__") or type(found).__name__ == "SyncPager"
+        else found
+    )
 
 
 def main(url: str, key: str) -> None:
@@ -30,7 +34,9 @@ def main(url: str, key: str) -> None:
                 method, path, body = wanted["ask"]
                 headers = {"Authorization": f"Token {key}", "Content-Type": "application/json"}
                 data = None if body is None else json.dumps(body).encode()
-                with urllib.request.urlopen(urllib.request.Request(url + path, data, headers, method=method)) as answer:
+                with urllib.request.urlopen(
+                    urllib.request.Request(url + path, data, headers, method=method)
+                ) as answer:
                     found = json.loads(answer.read() or b"null")
             else:
                 call: Any = client

@@ -16,18 +16,26 @@ from seqmix.app.build import build_policy
 from seqmix.data.tagset import TagSet
 from seqmix.loop.learner import Recipe
 from seqmix.query.uncertainty import token_entropy
-from seqmix.serve.labelstudio_answers import Answers
-from seqmix.serve.labelstudio_backend import Backend
-from seqmix.serve.labelstudio_file import File
-from seqmix.serve.labelstudio_learning import Parts, run_round
-from seqmix.serve.labelstudio_rounds import Rounds
-from seqmix.serve.labelstudio_worker import Worker
+from seqmix.serve.labelstudio.answers import Answers
+from seqmix.serve.labelstudio.database import File
+from seqmix.serve.labelstudio.learning import Parts, run_round
+from seqmix.serve.labelstudio.protocol import Backend
+from seqmix.serve.labelstudio.rounds import Rounds
+from seqmix.serve.labelstudio.worker import Worker
 
 CONFIG = (
     '<View><Labels name="label" toName="text"><Label value="PER"/><Label value="LOC" background="red"/></Labels>'
     '<Text name="text" value="$text" granularity="word"/></View>'
 )
-UID, PROJECT = "7.1794743715", {"id": 7, "created_at": "2026-11-15T11:55:15.056079Z", "label_config": CONFIG, "token": "not-ours-to-keep"}
+UID, PROJECT = (
+    "7.1794743715",
+    {
+        "id": 7,
+        "created_at": "2026-11-15T11:55:15.056079Z",
+        "label_config": CONFIG,
+        "token": "not-ours-to-keep",
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,10 @@ class Memory:
 
     def probabilities(self, sentences: Any) -> Any:
         for sentence in sentences:
-            rows = [[1 + 9 * self.counts.get(token, {}).get(tag, 0.0) for tag in self.tag_set.tags] for token in sentence.tokens]
+            rows = [
+                [1 + 9 * self.counts.get(token, {}).get(tag, 0.0) for tag in self.tag_set.tags]
+                for token in sentence.tokens
+            ]
             table = np.array(rows, dtype=np.float32).reshape(-1, len(self.tag_set))
             yield table / table.sum(axis=1, keepdims=True)
 
@@ -53,14 +64,25 @@ class Memory:
         assert measure == "entropy"  # all that is asked here
         return map(token_entropy, self.probabilities(sentences))
 
-    def best_paths(self, sentences: Any, n: int = 1, legal: bool = True, by_token: bool = False) -> Any:
+    def best_paths(
+        self, sentences: Any, n: int = 1, legal: bool = True, by_token: bool = False
+    ) -> Any:
         for probs in self.probabilities(sentences):
             tags = tuple(self.tag_set.tags[i] for i in probs.argmax(axis=1))
-            yield [FakePath(tags, float(probs.max(axis=1).prod()), tuple(map(float, probs.max(axis=1))) if by_token else ())]
+            yield [
+                FakePath(
+                    tags,
+                    float(probs.max(axis=1).prod()),
+                    tuple(map(float, probs.max(axis=1))) if by_token else (),
+                )
+            ]
 
     def embeddings(self, sentences: Any) -> Any:
         for sentence in sentences:
-            yield np.array([[len(token), sum(map(ord, token)) % 17] for token in sentence.tokens], dtype=np.float32)
+            yield np.array(
+                [[len(token), sum(map(ord, token)) % 17] for token in sentence.tokens],
+                dtype=np.float32,
+            )
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -85,7 +107,13 @@ def parts(given: Memory | None = None, **changes: Any) -> Parts:
 
         return Recipe(fit=fit, policy=build_policy(changes.get("policy", "nte")))
 
-    return Parts(recipe, lambda tag_set: Memory(tag_set.tags, {}), build_policy("kmeans"), given, batch=changes.get("batch", 100))
+    return Parts(
+        recipe,
+        lambda tag_set: Memory(tag_set.tags, {}),
+        build_policy("kmeans"),
+        given,
+        batch=changes.get("batch", 100),
+    )
 
 
 class ThreadJob:
@@ -111,29 +139,58 @@ class ThreadJob:
         self.exitcode = -15
 
 
-def backend(folder: Path, given: Memory | None = None, round: Callable[[Path], object] | None = None, **options: Any) -> Backend:
+def backend(
+    folder: Path,
+    given: Memory | None = None,
+    round: Callable[[Path], object] | None = None,
+    **options: Any,
+) -> Backend:
     """A backend whose rounds take no time; `round` replaces what a round does."""
     file = File(folder)
     own = {name: options.pop(name) for name in ("policy", "batch") if name in options}
     work = round or (lambda place: run_round(place, parts(given, **own)))
     options = {"min_new": 3, "settle": 0.05, **options}
-    worker = Worker(Answers(file), Rounds(file), lambda: ThreadJob(lambda: work(folder), file), Memory.load, given, **options)
+    worker = Worker(
+        Answers(file),
+        Rounds(file),
+        lambda: ThreadJob(lambda: work(folder), file),
+        Memory.load,
+        given,
+        **options,
+    )
     return Backend(worker)
 
 
 def task(id: int, text: str, *annotations: dict[str, Any], **data: Any) -> dict[str, Any]:
     """A task as /predict gets it."""
-    return {"id": id, "data": {"text": text, **data}, "project": 7, "annotations": list(annotations), "predictions": []}
+    return {
+        "id": id,
+        "data": {"text": text, **data},
+        "project": 7,
+        "annotations": list(annotations),
+        "predictions": [],
+    }
 
 
 def region(text: str, found: str, label: str, **more: Any) -> dict[str, Any]:
     start = text.index(found)
     value = {"start": start, "end": start + len(found), "text": found, "labels": [label]}
-    return {"id": "x", "from_name": "label", "to_name": "text", "type": "labels", "value": value, **more}
+    return {
+        "id": "x",
+        "from_name": "label",
+        "to_name": "text",
+        "type": "labels",
+        "value": value,
+        **more,
+    }
 
 
 def annotation(id: int, task: int, *result: dict[str, Any], **more: Any) -> dict[str, Any]:
-    base = {"was_cancelled": False, "ground_truth": False, "updated_at": f"2026-11-15T11:55:{id % 60:02d}.000000Z"}
+    base = {
+        "was_cancelled": False,
+        "ground_truth": False,
+        "updated_at": f"2026-11-15T11:55:{id % 60:02d}.000000Z",
+    }
     return {"id": id, "task": task, "result": list(result), **base, **more}
 
 
@@ -141,6 +198,13 @@ def event(action: str, **payload: Any) -> dict[str, Any]:
     return {"action": action, "project": PROJECT, **payload}
 
 
-def created(id: int, task_id: int, text: str, *result: dict[str, Any], action: str = "ANNOTATION_CREATED", **more: Any) -> dict[str, Any]:
+def created(
+    id: int,
+    task_id: int,
+    text: str,
+    *result: dict[str, Any],
+    action: str = "ANNOTATION_CREATED",
+    **more: Any,
+) -> dict[str, Any]:
     own = {key: value for key, value in task(task_id, text).items() if key != "annotations"}
     return event(action, annotation=annotation(id, task_id, *result, **more), task=own)

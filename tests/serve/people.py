@@ -8,14 +8,16 @@ from typing import Any
 from sqlalchemy import select
 
 from seqmix.data.text import from_text
-from seqmix.serve.records import Annotator
-from seqmix.serve.schema import current, queue
-from seqmix.serve.store import Store, create_store
+from seqmix.serve.store.records import Annotator
+from seqmix.serve.store.schema import current, queue
+from seqmix.serve.store.store import Store, create_store
 
 TAGS = ("PER", "LOC")
 
 
-def small_store(url: Any, n: int = 10, people: Sequence[str] = ("anna", "bo"), audit: float = 0.0) -> Store:
+def small_store(
+    url: Any, n: int = 10, people: Sequence[str] = ("anna", "bo"), audit: float = 0.0
+) -> Store:
     """A store with n sentences of five tokens, s:0 to s:n-1, and some annotators; the first is the admin."""
 
     def fill(store: Store) -> None:
@@ -37,6 +39,12 @@ def person(store: Store, name: str) -> Annotator:
 def derived(store: Store) -> tuple[list[Any], list[Any]]:
     """What is derived from the events: the table `current`, and state, sole and gold of every sentence."""
     with store.reading() as conn:
-        own = conn.execute(select(current).order_by(current.c.sentence_id, current.c.annotator_id)).all()
-        places = conn.execute(select(queue.c.sentence_id, queue.c.state, queue.c.sole, queue.c.gold).order_by(queue.c.sentence_id)).all()
+        own = conn.execute(
+            select(current).order_by(current.c.sentence_id, current.c.annotator_id)
+        ).all()
+        places = conn.execute(
+            select(queue.c.sentence_id, queue.c.state, queue.c.sole, queue.c.gold).order_by(
+                queue.c.sentence_id
+            )
+        ).all()
     return [tuple(row) for row in own], [tuple(row) for row in places]

@@ -23,18 +23,45 @@ def server() -> Iterator[str]:
     """The URL of a running server without a database in it; skips with a reason where none can be started."""
     if shutil.which("initdb") is None or shutil.which("pg_ctl") is None:
         pytest.skip("PostgreSQL is not installed: initdb and pg_ctl are not on the PATH")
-    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'seqmix[postgres]'")
+    pytest.importorskip(
+        "psycopg", reason="psycopg is not installed: pip install 'seqmix[postgres]'"
+    )
     user = _unprivileged()
-    folder = Path(tempfile.mkdtemp(prefix="seqmix-pg-"))  # subtle: pytest's own folders are closed to other users
+    folder = Path(
+        tempfile.mkdtemp(prefix="seqmix-pg-")
+    )  # subtle: pytest's own folders are closed to other users
     try:
         if user is not None:
             os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        _run(user, "initdb", "-D", folder / "data", "-U", _USER, "-A", "trust", "-E", "UTF8", "--no-sync")
+        _run(
+            user,
+            "initdb",
+            "-D",
+            folder / "data",
+            "-U",
+            _USER,
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-sync",
+        )
         options = f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} -c fsync=off -c max_connections=200"
-        _run(user, "pg_ctl", "-D", folder / "data", "-w", "-o", options, "-l", folder / "log", "start")
+        _run(
+            user,
+            "pg_ctl",
+            "-D",
+            folder / "data",
+            "-w",
+            "-o",
+            options,
+            "-l",
+            folder / "log",
+            "start",
+        )
         try:
             yield f"postgresql://{_USER}@127.0.0.1:{port}"
         finally:
@@ -71,7 +98,9 @@ def hang_up(url: str) -> None:
     import psycopg
 
     with psycopg.connect(url, autocommit=True) as conn:
-        others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        others = (
+            "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
         conn.execute(f"SELECT pg_terminate_backend(pid, 5000) {others}")
 
 

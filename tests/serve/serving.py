@@ -11,8 +11,8 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from seqmix.data.sentence import Sentence
-from seqmix.serve.api import create_app
 from seqmix.serve.project import Project, Settings, create_project, open_project
+from seqmix.serve.web.app import create_app
 
 WORDS = ["Lena", "left", "Oslo", "for", "Rome", "with", "Ada", "and", "Bo"]
 
@@ -53,7 +53,9 @@ class Person:
         return self.client.get(path, headers=self.headers, **more)
 
     def post(self, path: str, body: Any = None, **more: Any) -> Any:
-        return self.client.post(path, headers=self.headers, json={} if body is None else body, **more)
+        return self.client.post(
+            path, headers=self.headers, json={} if body is None else body, **more
+        )
 
     @property
     def headers(self) -> dict[str, str]:
@@ -74,7 +76,9 @@ class Served:
 def serve(given: Project, **settings: Any) -> Iterator[Served]:
     """The application, asked directly; a mistake of ours is a 500, as outside."""
     app = create_app(given, **settings)
-    with TestClient(app, base_url="http://127.0.0.1:8765", raise_server_exceptions=False, follow_redirects=False) as client:
+    with TestClient(
+        app, base_url="http://127.0.0.1:8765", raise_server_exceptions=False, follow_redirects=False
+    ) as client:
         people = []
         for name, admin in (("Ada", True), ("Bo", False)):
             token = given.store.add_annotator(name, admin)

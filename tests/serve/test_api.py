@@ -16,8 +16,8 @@ from serving import Person, Served, project, serve
 from seqmix.data import formats
 from seqmix.data.augmented import Augmented, Lineage
 from seqmix.data.sentence import Sentence
-from seqmix.serve.records import Annotator, Generation, Rank, digest
-from seqmix.serve.security import Limits
+from seqmix.serve.store.records import Annotator, Generation, Rank, digest
+from seqmix.serve.web.security import Limits
 
 PLENTY = Limits(rate=1e9, burst=1e9)
 
@@ -31,14 +31,24 @@ def site(tmp_path):
 @pytest.fixture(scope="module")
 def still(tmp_path_factory):
     """One project for all who change nothing."""
-    with project(tmp_path_factory.mktemp("still") / "people") as own, serve(own, limits=PLENTY) as served:
+    with (
+        project(tmp_path_factory.mktemp("still") / "people") as own,
+        serve(own, limits=PLENTY) as served,
+    ):
         yield served
 
 
 def answer(person, spans=(), **more):
     """Label the next sentence; what was sent and what came back."""
     given = person.get("/api/next").json()["sentence"]
-    body = {"id": given["id"], "version": given["version"], "spans": list(spans), "sure": None, "seconds": 1.5, **more}
+    body = {
+        "id": given["id"],
+        "version": given["version"],
+        "spans": list(spans),
+        "sure": None,
+        "seconds": 1.5,
+        **more,
+    }
     return body, person.post("/api/annotations", body)
 
 
@@ -82,9 +92,14 @@ def test_an_answer_is_saved_with_its_spans_and_can_be_gone_back_to_and_changed(s
 
     assert back["answer"] == {"spans": [mark(0, 1), mark(2, 3, "LOC")], "sure": None}
     assert back["sentence"]["version"] == version
-    again = site.ada.post("/api/annotations", {**body, "version": version, "spans": [], "sure": [[0, 2]]})
+    again = site.ada.post(
+        "/api/annotations", {**body, "version": version, "spans": [], "sure": [[0, 2]]}
+    )
     assert again.status_code == 201
-    assert site.ada.get(f"/api/sentences/{body['id']}").json()["answer"] == {"spans": [], "sure": [[0, 2]]}
+    assert site.ada.get(f"/api/sentences/{body['id']}").json()["answer"] == {
+        "spans": [],
+        "sure": [[0, 2]],
+    }
 
 
 def test_a_retry_of_the_same_answer_is_one_answer(site: Served):
@@ -134,9 +149,18 @@ def test_a_retry_of_the_same_answer_is_one_answer(site: Served):
         ({"unknown": 1}, 422),
     ],
 )
-def test_a_wrong_answer_is_refused_in_one_sentence_and_nothing_is_saved(still: Served, change, status):
+def test_a_wrong_answer_is_refused_in_one_sentence_and_nothing_is_saved(
+    still: Served, change, status
+):
     given_now = still.ada.get("/api/next").json()["sentence"]
-    body = {"id": given_now["id"], "version": 0, "spans": [mark(0, 1)], "sure": None, "seconds": 1.0, **change}
+    body = {
+        "id": given_now["id"],
+        "version": 0,
+        "spans": [mark(0, 1)],
+        "sure": None,
+        "seconds": 1.0,
+        **change,
+    }
     found = still.ada.post("/api/annotations", body)
 
     assert found.status_code == status
@@ -170,10 +194,16 @@ RAW = [
 ]
 
 
-@pytest.mark.parametrize("path", ["annotations", "skip", "adjudications", "annotators", "undo", "generated/x/veto"])
+@pytest.mark.parametrize(
+    "path", ["annotations", "skip", "adjudications", "annotators", "undo", "generated/x/veto"]
+)
 @pytest.mark.parametrize("raw", RAW, ids=range(len(RAW)))
 def test_a_body_that_is_no_good_json_is_a_4xx_with_a_sentence(still: Served, path, raw):
-    found = still.client.post(f"/api/{path}", content=raw, headers={**still.ada.headers, "Content-Type": "application/json"})
+    found = still.client.post(
+        f"/api/{path}",
+        content=raw,
+        headers={**still.ada.headers, "Content-Type": "application/json"},
+    )
 
     assert 400 <= found.status_code < 500, found.text
     assert set(json.loads(found.content)) == {"error"}
@@ -187,26 +217,47 @@ JSON = st.recursive(
     | st.text(alphabet=st.characters(codec=None), max_size=5)
     | st.sampled_from(["s1", "PER"]),
     lambda own: (
-        st.lists(own, max_size=4) | st.dictionaries(st.sampled_from(["id", "version", "spans", "sure", "start", "end", "tag"]), own)
+        st.lists(own, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["id", "version", "spans", "sure", "start", "end", "tag"]), own
+        )
     ),
     max_leaves=12,
 )
 
 
 @given(
-    path=st.sampled_from(["annotations", "skip", "adjudications", "annotators", "undo", "generated/x/veto"]),
-    body=st.dictionaries(st.sampled_from(["id", "version", "spans", "sure", "seconds", "name", "veto", "more"]), JSON),
+    path=st.sampled_from(
+        ["annotations", "skip", "adjudications", "annotators", "undo", "generated/x/veto"]
+    ),
+    body=st.dictionaries(
+        st.sampled_from(["id", "version", "spans", "sure", "seconds", "name", "veto", "more"]), JSON
+    ),
 )
 @settings(max_examples=300)
 def test_no_body_at_all_ends_in_a_500(still: Served, path, body):
     raw = json.dumps(body).encode("ascii")
-    found = still.client.post(f"/api/{path}", content=raw, headers={**still.ada.headers, "Content-Type": "application/json"})
+    found = still.client.post(
+        f"/api/{path}",
+        content=raw,
+        headers={**still.ada.headers, "Content-Type": "application/json"},
+    )
 
     assert found.status_code < 500, found.text
 
 
 @given(
-    st.sampled_from(["sentences/", "generated/", "export?format=", "generated?offset=", "generated?limit=", "", "next?"]),
+    st.sampled_from(
+        [
+            "sentences/",
+            "generated/",
+            "export?format=",
+            "generated?offset=",
+            "generated?limit=",
+            "",
+            "next?",
+        ]
+    ),
     st.text(max_size=20),
 )
 @settings(max_examples=200)
@@ -226,7 +277,14 @@ def test_no_address_ends_in_a_500(still: Served, start, rest):
             "/api/next/",
             "/api",
         ),
-        *("/nothing.js", "/page", "/page/", "/../pyproject.toml", "/%2e%2e/%2e%2e/pyproject.toml", "/..%2fapi.py"),
+        *(
+            "/nothing.js",
+            "/page",
+            "/page/",
+            "/../pyproject.toml",
+            "/%2e%2e/%2e%2e/pyproject.toml",
+            "/..%2fapi.py",
+        ),
         *("//etc/passwd", "/index.html%00.css"),
     ],
 )
@@ -239,7 +297,9 @@ def test_what_is_not_there_is_404(still: Served, address):
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "BREW"])
 def test_a_wrong_method_is_405(still: Served, method):
-    found = still.client.request(method, "/api/next", headers={**still.ada.headers, "Content-Type": "application/json"})
+    found = still.client.request(
+        method, "/api/next", headers={**still.ada.headers, "Content-Type": "application/json"}
+    )
 
     assert found.status_code == 405
     assert set(found.json()) == {"error"}
@@ -251,7 +311,18 @@ def test_without_a_token_every_route_is_401_the_schema_and_the_page_too(still: S
     paths = [path.replace("{id}", "s1") for path in schema["paths"]]
 
     assert len(paths) == 14
-    for path in (*paths, "/openapi.json", "/", "/index.html", "/style.css", "/docs", "/redoc", "/nothing", "/login", "/login?token=wrong"):
+    for path in (
+        *paths,
+        "/openapi.json",
+        "/",
+        "/index.html",
+        "/style.css",
+        "/docs",
+        "/redoc",
+        "/nothing",
+        "/login",
+        "/login?token=wrong",
+    ):
         for method in ("GET", "POST"):
             assert still.client.request(method, path).status_code == 401, (method, path)
 
@@ -290,12 +361,17 @@ def test_logging_in_opens_the_page(site: Served):
 
 def take_back(person: Person) -> dict[str, object]:
     """Undo the last answer, as the page does."""
-    return person.post("/api/undo", {"seq": person.get("/api/status").json()["answers"]["last"]}).json()
+    return person.post(
+        "/api/undo", {"seq": person.get("/api/status").json()["answers"]["last"]}
+    ).json()
 
 
 def test_skip_gives_another_sentence_and_undo_brings_the_last_one_back(site: Served):
     first = site.ada.get("/api/next").json()["sentence"]
-    assert site.ada.post("/api/skip", {"id": first["id"], "version": 0, "seconds": 2}).status_code == 201
+    assert (
+        site.ada.post("/api/skip", {"id": first["id"], "version": 0, "seconds": 2}).status_code
+        == 201
+    )
     assert site.ada.get("/api/next").json()["sentence"]["id"] != first["id"]
     body, _ = answer(site.ada, [mark(0, 1)])
     undone = take_back(site.ada)
@@ -354,15 +430,22 @@ def test_when_all_is_labeled_next_says_so(tmp_path):
 
 
 def test_suggestions_come_with_the_ranking_but_never_for_audit_sentences(tmp_path):
-    with project(tmp_path / "audited", n=40, audit_share=0.2) as own, serve(own, limits=PLENTY) as site:
+    with (
+        project(tmp_path / "audited", n=40, audit_share=0.2) as own,
+        serve(own, limits=PLENTY) as site,
+    ):
         suggestion = {"spans": [{**mark(0, 1), "confidence": 0.8}], "confidence": 0.7}
         ids = own.store.unlabeled_ids()
-        own.store.publish(Generation(1, 5, model="models/001"), [Rank(id, 1.0, suggestion) for id in ids])
+        own.store.publish(
+            Generation(1, 5, model="models/001"), [Rank(id, 1.0, suggestion) for id in ids]
+        )
         given_now = []
         for _ in range(20):
             shown = site.ada.get("/api/next").json()
             given_now.append(shown)
-            site.ada.post("/api/annotations", {"id": shown["sentence"]["id"], "version": 0, "spans": []})
+            site.ada.post(
+                "/api/annotations", {"id": shown["sentence"]["id"], "version": 0, "spans": []}
+            )
 
     active = [one for one in given_now if one["stream"] == "active"]
     audit = [one for one in given_now if one["stream"] == "audit"]
@@ -381,7 +464,14 @@ def test_status_counts_answers_and_says_when_training_comes_next(site: Served):
 
     assert before["model"] is None
     assert (before["next_training_in"], after["next_training_in"]) == (10, 6)
-    assert after["answers"] == {"labeled": 4, "skipped": 0, "audit": 0, "mine": 3, "left": 26, "last": after["answers"]["last"]}
+    assert after["answers"] == {
+        "labeled": 4,
+        "skipped": 0,
+        "audit": 0,
+        "mine": 3,
+        "left": 26,
+        "last": after["answers"]["last"],
+    }
     assert (after["audit"], after["forecast"], after["curve"]) == (None, None, [])
 
 
@@ -389,9 +479,16 @@ def test_status_tells_what_the_trainer_does_and_when_it_is_silent(tmp_path):
     trouble: list[str | None] = [None]
     with project(tmp_path / "watched") as own, serve(own, trainer=lambda: trouble[0]) as site:
         own.store.note("trainer", {"phase": "training", "at": time.time()})
-        own.store.publish(Generation(3, 12, model="models/003", dev={"augmentation": {"reason": "too few"}}))
+        own.store.publish(
+            Generation(3, 12, model="models/003", dev={"augmentation": {"reason": "too few"}})
+        )
         model = site.ada.get("/api/status").json()["model"]
-        assert (model["generation"], model["trained_on"], model["training"], model["phase"]) == (3, 12, True, "training")
+        assert (model["generation"], model["trained_on"], model["training"], model["phase"]) == (
+            3,
+            12,
+            True,
+            "training",
+        )
         assert model["augmentation"] == {"reason": "too few"}
         own.store.note("trainer", {"phase": "training", "at": time.time() - 60})
         model = site.ada.get("/api/status").json()["model"]
@@ -401,7 +498,9 @@ def test_status_tells_what_the_trainer_does_and_when_it_is_silent(tmp_path):
 
 
 def generated(own) -> str:
-    made = Sentence("r1/sub(s1,s2)#1", ("Lena", "left", "Bo"), ({"B-PER": 0.6, "B-LOC": 0.4}, "O", None))
+    made = Sentence(
+        "r1/sub(s1,s2)#1", ("Lena", "left", "Bo"), ({"B-PER": 0.6, "B-LOC": 0.4}, "O", None)
+    )
     lineage = Lineage("sub", ("s1", "s2"), ((0, 2), (1, 3)), 0, 0.4, 123.0)
     own.store.publish(Generation(1, 5), generated=[Augmented(made, lineage).to_record()])
     return digest(made.tokens)
@@ -426,9 +525,18 @@ def test_generated_sentences_show_their_lineage_and_can_be_vetoed(site: Served):
     id = generated(site.project)
     (one,) = site.ada.get("/api/generated").json()["generated"]
 
-    assert (one["id"], one["tokens"], one["weight"], one["score"], one["window"]) == (id, ["Lena", "left", "Bo"], 0.4, 123.0, [0, 2])
+    assert (one["id"], one["tokens"], one["weight"], one["score"], one["window"]) == (
+        id,
+        ["Lena", "left", "Bo"],
+        0.4,
+        123.0,
+        [0, 2],
+    )
     assert one["tags"] == [{"B-PER": 0.6, "B-LOC": 0.4}, {"O": 1.0}, {}]
-    assert [(parent["id"], parent["window"]) for parent in one["parents"]] == [("s1", [0, 2]), ("s2", [1, 3])]
+    assert [(parent["id"], parent["window"]) for parent in one["parents"]] == [
+        ("s1", [0, 2]),
+        ("s2", [1, 3]),
+    ]
     assert one["parents"][0]["tokens"][:3] == ["left", "Oslo", "for"]
     assert site.bo.post(f"/api/generated/{id}/veto", {"veto": True}).json()["vetoed"] is True
     assert site.ada.get("/api/generated").json()["generated"][0]["vetoed"] is True
@@ -438,7 +546,10 @@ def test_generated_sentences_show_their_lineage_and_can_be_vetoed(site: Served):
     assert site.ada.post("/api/generated/nothing/veto", {"veto": True}).status_code == 404
 
 
-@pytest.mark.parametrize("query", ["offset=-1", "offset=x", "limit=0", "limit=100000", f"offset={2**70}", "offset=NaN", "limit="])
+@pytest.mark.parametrize(
+    "query",
+    ["offset=-1", "offset=x", "limit=0", "limit=100000", f"offset={2**70}", "offset=NaN", "limit="],
+)
 def test_a_page_of_generated_sentences_has_bounds(still: Served, query):
     assert still.ada.get(f"/api/generated?{query}").status_code == 422
 
@@ -448,7 +559,9 @@ def test_people_who_differ_are_seen_compared_and_decided_by_an_admin_alone(tmp_p
         body, _ = answer(site.ada, [mark(0, 1)])
         shown = site.bo.get("/api/next").json()
         assert (shown["stream"], shown["sentence"]["id"]) == ("overlap", body["id"])
-        site.bo.post("/api/annotations", {"id": body["id"], "version": 0, "spans": [mark(0, 1, "LOC")]})
+        site.bo.post(
+            "/api/annotations", {"id": body["id"], "version": 0, "spans": [mark(0, 1, "LOC")]}
+        )
         agreement = site.ada.get("/api/agreement").json()
         (conflict,) = site.ada.get("/api/conflicts").json()
         decision = {"id": body["id"], "version": conflict["version"], "spans": [mark(0, 1)]}
@@ -456,7 +569,11 @@ def test_people_who_differ_are_seen_compared_and_decided_by_an_admin_alone(tmp_p
         stale = site.ada.post("/api/adjudications", {**decision, "version": 0})
         decided = site.ada.post("/api/adjudications", decision)
 
-        assert (agreement["pairs"][0]["a"], agreement["pairs"][0]["b"], agreement["pairs"][0]["f1"]) == ("Ada", "Bo", 0.0)
+        assert (
+            agreement["pairs"][0]["a"],
+            agreement["pairs"][0]["b"],
+            agreement["pairs"][0]["f1"],
+        ) == ("Ada", "Bo", 0.0)
         assert agreement["overall"]["n"] == 1
         assert {one["annotator"] for one in conflict["answers"]} == {"Ada", "Bo"}
         assert (refused.status_code, stale.status_code, decided.status_code) == (403, 409, 201)
@@ -485,7 +602,9 @@ def test_what_is_exported_is_what_was_labeled(site: Served, tmp_path: Path):
     said = {}
     for _ in range(12):
         start = rng.randrange(3)
-        body, saved = answer(site.ada, [mark(start, start + 1 + rng.randrange(2), rng.choice(["PER", "LOC"]))])
+        body, saved = answer(
+            site.ada, [mark(start, start + 1 + rng.randrange(2), rng.choice(["PER", "LOC"]))]
+        )
         assert saved.status_code == 201
         span = body["spans"][0]
         said[body["id"]] = (span["start"], span["end"], span["tag"])
@@ -552,7 +671,9 @@ def test_the_token_of_this_start_stands_for_its_annotator(tmp_path):
     assert found.json()["annotator"] == {"name": "me", "admin": True}
 
 
-def test_a_revoked_annotator_is_out_and_a_database_that_is_gone_is_a_503_with_a_sentence(site: Served):
+def test_a_revoked_annotator_is_out_and_a_database_that_is_gone_is_a_503_with_a_sentence(
+    site: Served,
+):
     site.project.store.revoke(site.bo.id)
     assert site.bo.get("/api/next").status_code == 401
     site.ada.get("/api/next")
@@ -564,7 +685,9 @@ def test_a_revoked_annotator_is_out_and_a_database_that_is_gone_is_a_503_with_a_
     found = site.ada.get("/api/next")
 
     assert found.status_code == 503
-    assert found.json() == {"error": "the store does not answer for the moment; what was shown as saved is saved"}  # and not where it is
+    assert found.json() == {
+        "error": "the store does not answer for the moment; what was shown as saved is saved"
+    }  # and not where it is
 
 
 def test_the_schema_describes_bodies_so_that_others_can_write_clients(still: Served):

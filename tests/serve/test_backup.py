@@ -20,7 +20,10 @@ from waiting import until
 def folder(url, tmp_path) -> Path:
     remote = url if isinstance(url, str) else None
     create_project(
-        tmp_path / "p", [from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(600)], Settings("n", TAGS, remote), "Rules."
+        tmp_path / "p",
+        [from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(600)],
+        Settings("n", TAGS, remote),
+        "Rules.",
     )
     (tmp_path / "p" / "training.toml").write_text("[training]\nepochs = 1\n")
     (tmp_path / "p" / "models" / "001").mkdir(parents=True)
@@ -39,7 +42,9 @@ def test_every_answer_acknowledged_before_the_backup_began_is_in_it(folder, tmp_
             for i in range(600):
                 if stop.is_set():
                     return
-                acknowledged.append((own.store.save(f"s:{i}", 1, "label", [(0, 1, "PER")]).seq, f"s:{i}"))
+                acknowledged.append(
+                    (own.store.save(f"s:{i}", 1, "label", [(0, 1, "PER")]).seq, f"s:{i}")
+                )
 
         writer = threading.Thread(target=answer)
         writer.start()
@@ -54,7 +59,9 @@ def test_every_answer_acknowledged_before_the_backup_began_is_in_it(folder, tmp_
     with open_project(tmp_path / "copy") as copy:
         there = [(event.seq, event.sentence_id) for event in copy.store.events()]
         assert set(before) <= set(there)
-        assert there == acknowledged[: len(there)] and last == there[-1][0]  # a moment, not a mixture
+        assert (
+            there == acknowledged[: len(there)] and last == there[-1][0]
+        )  # a moment, not a mixture
         assert copy.store.count() == 600 and copy.store.tags == TAGS and copy.guidelines == "Rules."
         seen = len(copy.store.answers())
         copy.store.rebuild()
@@ -65,7 +72,9 @@ def test_every_answer_acknowledged_before_the_backup_began_is_in_it(folder, tmp_
     names = sorted(path.name for path in (tmp_path / "copy").iterdir())
     assert names == ["guidelines.md", "models", "project.toml", "store.sqlite", "training.toml"]
     assert (tmp_path / "copy" / "models" / "001" / "tagger.json").read_text() == "{}"
-    assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o700 and (tmp_path / "copy" / "store.sqlite").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o700 and (
+        tmp_path / "copy" / "store.sqlite"
+    ).stat().st_mode & 0o777 == 0o600
 
 
 def test_a_backup_of_a_backup_is_the_same_and_none_is_written_over(tmp_path, capfd):

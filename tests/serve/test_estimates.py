@@ -17,9 +17,9 @@ from seqmix.data.text import from_text
 from seqmix.serve import estimates
 from seqmix.serve.estimates import Agreement, Estimates, Progress, agreement, conflicts, span_counts
 from seqmix.serve.intervals import intervals, with_interval
-from seqmix.serve.queue import Rules, next_sentence
-from seqmix.serve.records import Generation, Mark
-from seqmix.serve.store import Store, create_store, sqlite_url
+from seqmix.serve.store.queue import Rules, next_sentence
+from seqmix.serve.store.records import Generation, Mark
+from seqmix.serve.store.store import Store, create_store, sqlite_url
 
 PER, LOC = Mark(0, 1, "PER"), Mark(3, 4, "LOC")
 
@@ -27,15 +27,18 @@ PER, LOC = Mark(0, 1, "PER"), Mark(3, 4, "LOC")
 # F1
 
 
-spans_of_ten = st.lists(st.tuples(st.integers(0, 9), st.sampled_from(TAGS)), max_size=6, unique_by=lambda s: s[0]).map(
-    lambda found: [Mark(at, at + 1, name) for at, name in sorted(found)]
-)
+spans_of_ten = st.lists(
+    st.tuples(st.integers(0, 9), st.sampled_from(TAGS)), max_size=6, unique_by=lambda s: s[0]
+).map(lambda found: [Mark(at, at + 1, name) for at, name in sorted(found)])
 
 
 @given(st.lists(st.tuples(spans_of_ten, spans_of_ten), min_size=1, max_size=8))
 def test_the_f1_is_conllevals(pairs):
     counts = np.array([span_counts(gold, found) for gold, found in pairs], dtype=np.float64)
-    tags = [[tag([Span(*mark) for mark in marks], 10) for marks in side] for side in zip(*pairs, strict=True)]
+    tags = [
+        [tag([Span(*mark) for mark in marks], 10) for marks in side]
+        for side in zip(*pairs, strict=True)
+    ]
 
     found = with_interval(np.concatenate([counts] * 3))  # below three sentences nothing is said
     assert (found.f1 if found else 0.0) == pytest.approx(score(tags[0], tags[1]).f1)
@@ -58,15 +61,26 @@ def test_the_interval_holds_the_figure_shrinks_with_more_sentences_and_is_the_sa
     assert many.high - many.low < few.high - few.low
     assert with_interval(counts) == many
     assert (many.n, few.n) == (400, 50)
-    half = 1.96 * np.sqrt(many.f1 * (1 - many.f1) / 400)  # each sentence is one span found at its place: a share, whose interval is known
+    half = 1.96 * np.sqrt(
+        many.f1 * (1 - many.f1) / 400
+    )  # each sentence is one span found at its place: a share, whose interval is known
     assert (many.high - many.low) / 2 == pytest.approx(half, rel=0.05)  # 90 % would be 16 % less
 
 
 def test_a_model_has_the_same_interval_alone_and_among_others():
     rng = np.random.default_rng(1)
-    one, other = (np.stack([np.full(60, 2), np.full(60, 2), rng.integers(0, 3, 60)], axis=1).astype(np.float64) for _ in range(2))
+    one, other = (
+        np.stack([np.full(60, 2), np.full(60, 2), rng.integers(0, 3, 60)], axis=1).astype(
+            np.float64
+        )
+        for _ in range(2)
+    )
 
-    for among, alone in zip(intervals(np.stack([one, other], axis=2)), (with_interval(one), with_interval(other)), strict=True):
+    for among, alone in zip(
+        intervals(np.stack([one, other], axis=2)),
+        (with_interval(one), with_interval(other)),
+        strict=True,
+    ):
         assert (among.f1, among.low, among.high) == pytest.approx((alone.f1, alone.low, alone.high))
 
 
@@ -94,7 +108,9 @@ def population(n: int = 400) -> Population:
     gold = rng.poisson(2, n)
     correct = rng.binomial(gold, 1 - 0.7 * hard)
     found = correct + rng.poisson(0.8 * hard)
-    return Population(np.stack([gold, found, correct], axis=1).astype(np.float64), hard + rng.normal(0, 0.1, n))
+    return Population(
+        np.stack([gold, found, correct], axis=1).astype(np.float64), hard + rng.normal(0, 0.1, n)
+    )
 
 
 def test_the_audit_sample_is_unbiased_and_the_actively_chosen_sentences_are_not(tmp_path):
@@ -103,7 +119,9 @@ def test_the_audit_sample_is_unbiased_and_the_actively_chosen_sentences_are_not(
     found, covered = [], 0
     for seed in range(60):
         with create_store(sqlite_url(tmp_path / f"{seed}.sqlite"), TAGS) as store:
-            store.add_sentences((from_text(f"{n}", f"Number {n}") for n in range(400)), random_seed=seed)
+            store.add_sentences(
+                (from_text(f"{n}", f"Number {n}") for n in range(400)), random_seed=seed
+            )
             store.reserve_audit(0.2)
             sample = [int(s.id) for s in store.audit_sentences()]
         estimate = with_interval(given.counts[sample])
@@ -112,7 +130,9 @@ def test_the_audit_sample_is_unbiased_and_the_actively_chosen_sentences_are_not(
 
     error = np.std(found, ddof=1) / np.sqrt(len(found))
     assert abs(np.mean(found) - true) < 3 * error + 0.002  # a ratio of sums leans by about 1 / n
-    assert 53 <= covered <= 60  # of 60; the sample is a fifth of everything, so it is a little surer than it says
+    assert (
+        53 <= covered <= 60
+    )  # of 60; the sample is a fifth of everything, so it is a little surer than it says
     active = with_interval(given.counts[np.argsort(-given.unsure)[:80]])
     assert active.high < true - 0.1
 
@@ -130,7 +150,10 @@ def answered(url, answers: int = 20) -> Store:
 
 def predictions(store: Store, right: int) -> list[dict]:
     """A model that is right on the first few audit sentences and finds nothing in the others."""
-    return [{"id": s.id, "marks": [list(PER)] if i < right else []} for i, s in enumerate(store.audit_sentences())]
+    return [
+        {"id": s.id, "marks": [list(PER)] if i < right else []}
+        for i, s in enumerate(store.audit_sentences())
+    ]
 
 
 def test_nothing_is_said_before_there_is_something_to_say(url):
@@ -153,7 +176,12 @@ def test_what_is_lacking_until_something_can_be_said_is_counted(url):
         for sentence in store.audit_sentences()[2:20]:
             store.save(sentence.id, 1, "label", [PER])
         found = Estimates(store, every=0).progress()
-        assert (found.audit_lacks, found.forecast_lacks, found.models_lack, found.forecast) == (0, 0, 2, None)
+        assert (found.audit_lacks, found.forecast_lacks, found.models_lack, found.forecast) == (
+            0,
+            0,
+            2,
+            None,
+        )
         store.publish(Generation(4, 40, audit=predictions(store, 6)))
         store.publish(Generation(5, 50, audit=predictions(store, 6)))
         assert Estimates(store, every=0).progress().forecast is not None
@@ -178,7 +206,9 @@ def test_the_curve_compares_all_models_on_the_same_answers_and_a_forecast_follow
             store.publish(Generation(number, 10 * (number + 1), audit=predictions(store, right)))
         found = Estimates(store, every=0).progress()
 
-    assert [round(point.f1, 3) for point in found.curve] == [round(2 * r / (20 + r), 3) for r in (4, 10, 14, 16, 17)]
+    assert [round(point.f1, 3) for point in found.curve] == [
+        round(2 * r / (20 + r), 3) for r in (4, 10, 14, 16, 17)
+    ]
     assert found.curve[-1].f1 == found.audit.f1
     assert found.forecast.gain > 0
     assert found.forecast.low <= found.forecast.gain <= found.forecast.high
@@ -266,7 +296,9 @@ def test_figures_are_computed_once_in_a_while_only(url, monkeypatch):
 def test_a_long_curve_keeps_its_ends_and_forty_points(tmp_path):
     with answered(sqlite_url(tmp_path / "store.sqlite"), 3) as store:
         for number in range(1, 101):
-            store.publish(Generation(number, number, audit=predictions(store, 2)), pause=lambda: None)
+            store.publish(
+                Generation(number, number, audit=predictions(store, 2)), pause=lambda: None
+            )
         curve = Estimates(store, every=0).progress().curve
 
     assert len(curve) == 40
@@ -299,7 +331,23 @@ def test_agreement_is_span_f1_and_kappa_by_token(url):
     assert (pair.a, pair.b, pair.n, pair.tokens) == ("anna", "bo", 3, 15)
     assert pair.f1 == pytest.approx(2 * 3 / (4 + 4))
     a = ["B-PER", "O", "O", "B-LOC", "O"] * 2 + ["O"] * 5
-    b = ["B-PER", "O", "O", "B-LOC", "O", "B-PER", "O", "O", "O", "O", "B-PER", "I-PER", "O", "O", "O"]
+    b = [
+        "B-PER",
+        "O",
+        "O",
+        "B-LOC",
+        "O",
+        "B-PER",
+        "O",
+        "O",
+        "O",
+        "O",
+        "B-PER",
+        "I-PER",
+        "O",
+        "O",
+        "O",
+    ]
     assert pair.kappa == pytest.approx(direct_kappa(a, b))
     assert (found.f1, found.kappa, found.n) == (pair.f1, pair.kappa, 3)
 
@@ -307,7 +355,9 @@ def test_agreement_is_span_f1_and_kappa_by_token(url):
 def direct_kappa(a: list[str], b: list[str]) -> float:
     """Cohen's formula from the table of both."""
     names = sorted({*a, *b})
-    table = np.array([[sum(x == i and y == j for x, y in zip(a, b, strict=True)) for j in names] for i in names]) / len(a)
+    table = np.array(
+        [[sum(x == i and y == j for x, y in zip(a, b, strict=True)) for j in names] for i in names]
+    ) / len(a)
     chance = float(table.sum(axis=1) @ table.sum(axis=0))
     return (float(np.trace(table)) - chance) / (1 - chance)
 
@@ -358,13 +408,19 @@ def test_several_pairs_are_pooled_by_spans_and_weighted_by_tokens(url):
         rules = Rules(0.0, 1.0)
         for who in (1, 2, 3, 1):
             given = next_sentence(store, who, rules)
-            spans = [Mark(0, 1, "PER")] if given.sentence.id == "long" else [Mark(who % 2, who % 2 + 1, "PER")]
+            spans = (
+                [Mark(0, 1, "PER")]
+                if given.sentence.id == "long"
+                else [Mark(who % 2, who % 2 + 1, "PER")]
+            )
             store.save(given.sentence.id, who, "label", spans, version=given.version)
         found = agreement(store)
 
     assert sorted(pair.n for pair in found.pairs) == [1, 1]
     weights = [pair.tokens for pair in found.pairs]
-    assert found.kappa == pytest.approx(np.average([pair.kappa for pair in found.pairs], weights=weights))
+    assert found.kappa == pytest.approx(
+        np.average([pair.kappa for pair in found.pairs], weights=weights)
+    )
     assert found.n == 2
 
 
@@ -379,11 +435,18 @@ def test_conflicts_are_what_two_say_differently_until_somebody_decides(url):
 
         found = conflicts(store)
         assert [conflict.sentence.id for conflict in found] == [disputed, other]
-        assert [(said.annotator, said.spans) for said in found[0].answers] == [("anna", (PER,)), ("bo", (LOC,))]
+        assert [(said.annotator, said.spans) for said in found[0].answers] == [
+            ("anna", (PER,)),
+            ("bo", (LOC,)),
+        ]
         assert [conflict.sentence.id for conflict in conflicts(store, limit=1)] == [disputed]
 
-        store.save(disputed, person(store, "anna").id, "adjudicate", [LOC], version=found[0].version)
+        store.save(
+            disputed, person(store, "anna").id, "adjudicate", [LOC], version=found[0].version
+        )
         assert [conflict.sentence.id for conflict in conflicts(store)] == [other]
         store.undo(person(store, "bo").id)
         assert conflicts(store) == []
-        assert agreement(store).n == 2  # what was said before the decision is what agreement is about
+        assert (
+            agreement(store).n == 2
+        )  # what was said before the decision is what agreement is about

@@ -7,8 +7,8 @@ from labelstudio_fakes import FakePath
 
 from seqmix.data.text import from_text
 from seqmix.errors import DataError
-from seqmix.serve.labelstudio_config import Labeling, parse_labeling
-from seqmix.serve.labelstudio_tasks import results
+from seqmix.serve.labelstudio.labeling import Labeling, parse_labeling
+from seqmix.serve.labelstudio.tasks import results
 
 LABELS = '<Labels name="label" toName="text"><Label value="PER"/><Label value="LOC"/></Labels>'
 TEXT = '<Text name="text" value="$text"/>'
@@ -31,7 +31,13 @@ def test_names_of_tags_count_in_any_case_and_an_alias_is_the_label() -> None:
 
 
 def test_labels_are_a_tag_set() -> None:
-    assert parse_labeling(f"<View>{LABELS}{TEXT}</View>").tag_set.tags == ("O", "B-LOC", "B-PER", "I-LOC", "I-PER")
+    assert parse_labeling(f"<View>{LABELS}{TEXT}</View>").tag_set.tags == (
+        "O",
+        "B-LOC",
+        "B-PER",
+        "I-LOC",
+        "I-PER",
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,7 +53,10 @@ def test_labels_are_a_tag_set() -> None:
         (f'<View>{TEXT}<Labels name="label" toName="text"/></View>', "<Labels"),
         (f"<View>{LABELS.replace('Labels', 'HyperTextLabels')}{TEXT}</View>", "<Labels"),
         (f"<View>{LABELS}{TEXT.replace('$text', 'always the same')}</View>", "from the task"),
-        ("<View>" + LABELS + TEXT.replace("/>", ' valueType="url"/>') + "</View>", "nothing is fetched"),
+        (
+            "<View>" + LABELS + TEXT.replace("/>", ' valueType="url"/>') + "</View>",
+            "nothing is fetched",
+        ),
         ("<View>" + " " * (1 << 20) + "</View>", "at most"),
         ('<!DOCTYPE v [<!ENTITY a "x">]><View>&a;</View>', "without a DTD"),
         ('<!DOCTYPE v SYSTEM "http://127.0.0.1:1/x.dtd"><View/>', "without a DTD"),
@@ -72,7 +81,9 @@ def test_endless_entities_cost_nothing() -> None:
 def test_a_suggested_region_ends_where_its_last_token_does() -> None:
     sentence = from_text("t:1", "🚀 Ada de la Cruz met Bo Li .")
     tags = ("O", "B-PER", "I-PER", "I-PER", "I-PER", "O", "B-PER", "I-PER", "O")
-    found = results(sentence, FakePath(tags, 1.0, (1.0,) * 9), Labeling("label", "text", "text", ("PER",)))
+    found = results(
+        sentence, FakePath(tags, 1.0, (1.0,) * 9), Labeling("label", "text", "text", ("PER",))
+    )
 
     assert [(one["value"]["start"], one["value"]["end"]) for one in found] == [(2, 16), (21, 26)]
     assert [one["value"]["text"] for one in found] == ["Ada de la Cruz", "Bo Li"]

@@ -14,12 +14,12 @@ from fastapi.testclient import TestClient
 from labelstudio_fakes import CONFIG, UID, annotation, backend, created, event, region, task
 
 from seqmix.errors import ConfigError
-from seqmix.serve import labelstudio_worker
-from seqmix.serve.labelstudio import create_app
-from seqmix.serve.labelstudio_answers import Answers
-from seqmix.serve.labelstudio_file import File
-from seqmix.serve.labelstudio_link import Link, LinkError
-from seqmix.serve.labelstudio_rounds import Rank
+from seqmix.serve.labelstudio import worker as labelstudio_worker
+from seqmix.serve.labelstudio.answers import Answers
+from seqmix.serve.labelstudio.app import create_app
+from seqmix.serve.labelstudio.client import Link, LinkError
+from seqmix.serve.labelstudio.database import File
+from seqmix.serve.labelstudio.rounds import Rank
 from waiting import until
 
 KEY = "0123456789abcdef"
@@ -79,8 +79,12 @@ class Handler(BaseHTTPRequestHandler):
             return 201, {"created": len(body)}
         if path == "/api/projects/7/model-versions/":
             if method == "GET":
-                return 200, {one["model_version"]: 1 for one in own.predictions} | {"somebody-elses": 3}
-            own.predictions = [one for one in own.predictions if one["model_version"] != body["model_version"]]
+                return 200, {one["model_version"]: 1 for one in own.predictions} | {
+                    "somebody-elses": 3
+                }
+            own.predictions = [
+                one for one in own.predictions if one["model_version"] != body["model_version"]
+            ]
             return 200, {}
         if path == "/api/projects/7" and method == "PATCH":
             own.model_version = body["model_version"]
@@ -102,21 +106,30 @@ def studio() -> Iterator[Studio]:
     thread.join()
 
 
-def test_tasks_and_annotations_are_taken_over_and_what_is_gone_is_forgotten(studio: Studio, tmp_path: Path) -> None:
+def test_tasks_and_annotations_are_taken_over_and_what_is_gone_is_forgotten(
+    studio: Studio, tmp_path: Path
+) -> None:
     answers, link = Answers(File(tmp_path)), Link(studio.url, KEY)
-    studio.tasks = [task(id, f"Lena {id}", annotation(id, id, region("Lena", "Lena", "PER"))) for id in range(1, 451)]
+    studio.tasks = [
+        task(id, f"Lena {id}", annotation(id, id, region("Lena", "Lena", "PER")))
+        for id in range(1, 451)
+    ]
     studio.tasks[7]["annotations"] = [{"id": "broken"}]
 
     assert link.fetch(7, answers, "label") == 450
     assert (answers.counts().tasks, answers.counts().labeled) == (450, 449)
 
-    studio.tasks = [{**one, "annotations": []} if one["id"] == 2 else one for one in studio.tasks[1:]]
+    studio.tasks = [
+        {**one, "annotations": []} if one["id"] == 2 else one for one in studio.tasks[1:]
+    ]
     link.fetch(7, answers, "label")
     assert (answers.counts().tasks, answers.counts().labeled) == (449, 447)
     answers.file.close()
 
 
-def test_what_comes_while_tasks_are_fetched_is_not_forgotten(studio: Studio, tmp_path: Path) -> None:
+def test_what_comes_while_tasks_are_fetched_is_not_forgotten(
+    studio: Studio, tmp_path: Path
+) -> None:
     answers = Answers(File(tmp_path))
     before = answers.moment()
     answers.keep([(5, {"text": "new"})])
@@ -135,7 +148,17 @@ def test_a_personal_access_token_is_exchanged_once_in_a_while(studio: Studio) ->
     assert studio.asked.count("POST /api/projects/7/import/predictions") == 3
 
 
-@pytest.mark.parametrize("url", ["localhost:8080", "file:///etc", "http://", "http://user:pw@host", "http://host/?x=1", "javascript:1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:8080",
+        "file:///etc",
+        "http://",
+        "http://user:pw@host",
+        "http://host/?x=1",
+        "javascript:1",
+    ],
+)
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="--url is"):
         Link(url, KEY)
@@ -167,11 +190,25 @@ def test_the_key_does_not_follow_a_redirect(studio: Studio) -> None:
 
 
 def test_each_round_puts_the_projects_tasks_in_order(studio: Studio, tmp_path: Path) -> None:
-    studio.tasks = [task(1, "Lena left"), task(2, "Bo met Ada"), task(3, "Lena", annotation(9, 3, region("Lena", "Lena", "PER")))]
-    with TestClient(create_app(backend(tmp_path, link=Link(studio.url, KEY), min_new=1)), base_url=HERE) as client:
+    studio.tasks = [
+        task(1, "Lena left"),
+        task(2, "Bo met Ada"),
+        task(3, "Lena", annotation(9, 3, region("Lena", "Lena", "PER"))),
+    ]
+    with TestClient(
+        create_app(backend(tmp_path, link=Link(studio.url, KEY), min_new=1)), base_url=HERE
+    ) as client:
         client.post("/setup", json={"project": UID, "schema": CONFIG})
-        until(lambda: client.get("/health").json()["trained_on"] == 1)  # the annotation that was there before we came
-        first = until(lambda: studio.model_version.startswith("seqmix-") and len(studio.predictions) == 2 and studio.model_version)
+        until(
+            lambda: client.get("/health").json()["trained_on"] == 1
+        )  # the annotation that was there before we came
+        first = until(
+            lambda: (
+                studio.model_version.startswith("seqmix-")
+                and len(studio.predictions) == 2
+                and studio.model_version
+            )
+        )
         scores = {one["task"]: one["score"] for one in studio.predictions}
         assert scores[2] < scores[1]  # nothing is known of Bo and Ada
         assert client.get("/health").json()["error"] is None
@@ -180,16 +217,25 @@ def test_each_round_puts_the_projects_tasks_in_order(studio: Studio, tmp_path: P
         until(lambda: {one["task"] for one in studio.predictions} == {1, 2, 4})
         assert {one["model_version"] for one in studio.predictions} == {first}
 
-        client.post("/webhook", json=created(10, 2, "Bo met Ada", region("Bo met Ada", "Bo", "PER")))
+        client.post(
+            "/webhook", json=created(10, 2, "Bo met Ada", region("Bo met Ada", "Bo", "PER"))
+        )
         until(lambda: studio.model_version > first)
         until(lambda: {one["task"] for one in studio.predictions} == {1, 4})
         assert {one["model_version"] for one in studio.predictions} == {studio.model_version}
 
 
-def test_predictions_that_were_refused_are_sent_again_whole(studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predictions_that_were_refused_are_sent_again_whole(
+    studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(labelstudio_worker, "_RETRY", 0.1)
-    studio.strict, studio.tasks = True, [task(1, "Lena left"), task(2, "Bo met Ada"), task(3, "Ada")]
-    with TestClient(create_app(backend(tmp_path, link=Link(studio.url, KEY))), base_url=HERE) as client:
+    studio.strict, studio.tasks = (
+        True,
+        [task(1, "Lena left"), task(2, "Bo met Ada"), task(3, "Ada")],
+    )
+    with TestClient(
+        create_app(backend(tmp_path, link=Link(studio.url, KEY))), base_url=HERE
+    ) as client:
         client.post("/setup", json={"project": UID, "schema": CONFIG})
         until(lambda: client.get("/health").json()["tasks"] == 3)
         studio.tasks = studio.tasks[:2]  # task 3 is deleted, and nobody told us
@@ -203,7 +249,10 @@ def test_predictions_that_were_refused_are_sent_again_whole(studio: Studio, tmp_
 
 
 def test_a_label_studio_that_is_down_stops_nothing(tmp_path: Path) -> None:
-    with TestClient(create_app(backend(tmp_path, link=Link("http://127.0.0.1:9", KEY), min_new=1)), base_url=HERE) as client:
+    with TestClient(
+        create_app(backend(tmp_path, link=Link("http://127.0.0.1:9", KEY), min_new=1)),
+        base_url=HERE,
+    ) as client:
         client.post("/setup", json={"project": UID, "schema": CONFIG})
         client.post("/webhook", json=created(1, 1, "Lena left", region("Lena left", "Lena", "PER")))
         until(lambda: client.get("/health").json()["trained_on"] == 1)

@@ -15,9 +15,16 @@ from sqlalchemy import Engine, event
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import from_text
 from seqmix.errors import ConfigError, DataError, StoreError, TagError
-from seqmix.serve.project import Settings, change_settings, check_tags, create_project, open_project, read_settings
-from seqmix.serve.queue import Rules
-from seqmix.serve.store import open_store
+from seqmix.serve.project import (
+    Settings,
+    change_settings,
+    check_tags,
+    create_project,
+    open_project,
+    read_settings,
+)
+from seqmix.serve.store.queue import Rules
+from seqmix.serve.store.store import open_store
 
 SETTINGS = Settings("notes", TAGS)
 
@@ -46,7 +53,20 @@ def test_a_project_is_a_folder_with_settings_guidelines_and_a_store(tmp_path):
 
 def test_settings_come_back_as_they_were(tmp_path):
     given = Settings(
-        "Ünïcode «notes» 😀", ("PER", "Ort-1", "組織"), None, "mnlp", 0.25, True, 0.5, 20, "rtl", "bert", "crf", "none", 0.0, 7
+        "Ünïcode «notes» 😀",
+        ("PER", "Ort-1", "組織"),
+        None,
+        "mnlp",
+        0.25,
+        True,
+        0.5,
+        20,
+        "rtl",
+        "bert",
+        "crf",
+        "none",
+        0.0,
+        7,
     )
     create_project(tmp_path / "p", text(), given)
 
@@ -54,9 +74,13 @@ def test_settings_come_back_as_they_were(tmp_path):
 
 
 def test_seed_labels_and_labels_in_the_text_are_kept_and_their_duplicates_not_asked_again(tmp_path):
-    seeds = [Sentence("seed:1", ("Lena", "0", "left", "Oslo", "."), ("B-PER", "O", "O", "B-LOC", "O"))]
+    seeds = [
+        Sentence("seed:1", ("Lena", "0", "left", "Oslo", "."), ("B-PER", "O", "O", "B-LOC", "O"))
+    ]
     labeled = Sentence("own", ("Bo", "left"), ("B-PER", "O"))
-    made = create_project(tmp_path / "p", [*text(5), labeled], SETTINGS, None, seeds, keep_labels=True)
+    made = create_project(
+        tmp_path / "p", [*text(5), labeled], SETTINGS, None, seeds, keep_labels=True
+    )
 
     assert (made.pool, made.labeled, made.text.duplicates) == (4, 2, 1)
     with open_project(tmp_path / "p") as project:
@@ -67,7 +91,9 @@ def test_labels_in_the_text_are_dropped_unless_asked_for(tmp_path):
     create_project(tmp_path / "p", [Sentence("own", ("Bo", "left"), ("B-PER", "O"))], SETTINGS)
 
     with open_project(tmp_path / "p") as project:
-        assert [s.id for s in project.store.unlabeled()] + [s.id for s in project.store.audit_sentences()] == ["own"]
+        assert [s.id for s in project.store.unlabeled()] + [
+            s.id for s in project.store.audit_sentences()
+        ] == ["own"]
 
 
 def test_an_existing_project_is_left_alone(tmp_path):
@@ -125,7 +151,9 @@ def test_text_that_breaks_off_makes_no_project(url, tmp_path):
         create_project(tmp_path / "p", broken(), Settings("notes", TAGS, remote))
 
     assert not (tmp_path / "p").exists()
-    create_project(tmp_path / "p", text(), Settings("notes", TAGS, remote))  # nothing stands in the way of a second try
+    create_project(
+        tmp_path / "p", text(), Settings("notes", TAGS, remote)
+    )  # nothing stands in the way of a second try
 
 
 KILLED = """
@@ -154,7 +182,9 @@ def test_a_kill_while_it_is_made_stands_in_the_way_of_nothing(url, tmp_path):
         assert project.store.count() == 20
 
 
-def test_a_team_keeps_its_store_in_postgresql_and_a_password_is_for_the_owner_only(database, tmp_path):
+def test_a_team_keeps_its_store_in_postgresql_and_a_password_is_for_the_owner_only(
+    database, tmp_path
+):
     wipe(database)
     url = database.replace("postgres@", "postgres:secret@")
     create_project(tmp_path / "p", text(), Settings("notes", TAGS, url))
@@ -232,7 +262,10 @@ def test_tags_can_be_added_but_not_taken_away(tmp_path):
         project.store.save("s:1", 1, "label", [(0, 1, "ORG")])
 
     change_settings(tmp_path / "p", tags=TAGS)
-    with pytest.raises(ConfigError, match="the tag 'ORG' is missing; tags can be added to a project, not taken away"):
+    with pytest.raises(
+        ConfigError,
+        match="the tag 'ORG' is missing; tags can be added to a project, not taken away",
+    ):
         open_project(tmp_path / "p")
 
 
@@ -244,7 +277,21 @@ def test_settings_are_checked_before_they_are_written(tmp_path):
     assert read_settings(tmp_path / "p") == SETTINGS
 
 
-@pytest.mark.parametrize("tags", [(), ("",), ("A B",), ("A\tB",), ("O",), ("_",), ("A", "A"), ("B-PER",), ("x" * 65,), ("a\u202eb",)])
+@pytest.mark.parametrize(
+    "tags",
+    [
+        (),
+        ("",),
+        ("A B",),
+        ("A\tB",),
+        ("O",),
+        ("_",),
+        ("A", "A"),
+        ("B-PER",),
+        ("x" * 65,),
+        ("a\u202eb",),
+    ],
+)
 def test_tags_that_cannot_be_used_are_refused(tags):
     with pytest.raises(TagError):
         check_tags(tags)
@@ -296,7 +343,7 @@ import os, signal, sys
 from pathlib import Path
 from seqmix.data.text import from_text
 from seqmix.serve import project
-from seqmix.serve.store import Store
+from seqmix.serve.store.store import Store
 def die(*given):
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[3] == "settings":
@@ -331,7 +378,12 @@ def test_a_kill_at_the_end_of_init_stands_in_the_way_of_nothing(url, tmp_path, a
     with open_project(folder) as project:
         assert project.store.count() == 20
     assert listed(folder) == sorted(
-        {"guidelines.md", "project.toml", *(["notes.txt"] if there else []), *(["store.sqlite"] if not remote else [])}
+        {
+            "guidelines.md",
+            "project.toml",
+            *(["notes.txt"] if there else []),
+            *(["store.sqlite"] if not remote else []),
+        }
     )
     assert listed(tmp_path) == ["p"]
 
@@ -341,7 +393,9 @@ def test_files_of_a_killed_init_are_told_from_the_users_own(tmp_path):
     (tmp_path / "p" / ".init.part").mkdir(parents=True)
     (tmp_path / "p" / ".init.part" / "moving").write_text("store.sqlite\nproject.toml\n")
     (tmp_path / "p" / ".init.part" / "project.toml").write_text("")
-    (tmp_path / "p" / "store.sqlite").write_bytes((tmp_path / "whole" / "store.sqlite").read_bytes())
+    (tmp_path / "p" / "store.sqlite").write_bytes(
+        (tmp_path / "whole" / "store.sqlite").read_bytes()
+    )
     (tmp_path / "p" / "guidelines.md").write_text("mine")
     create_project(tmp_path / "p", text(5), SETTINGS)
 

@@ -10,9 +10,9 @@ from sqlalchemy import event
 
 from seqmix.data.text import from_text
 from seqmix.errors import NotFoundError
-from seqmix.serve.queue import Rules, next_sentence, show, why_nothing
-from seqmix.serve.records import Generation, Mark, Rank
-from seqmix.serve.store import create_store, sqlite_url
+from seqmix.serve.store.queue import Rules, next_sentence, show, why_nothing
+from seqmix.serve.store.records import Generation, Mark, Rank
+from seqmix.serve.store.store import create_store, sqlite_url
 
 NO_AUDIT = Rules(audit_share=0.0)
 
@@ -28,7 +28,9 @@ def people(store) -> tuple[int, int, int]:
     return tuple(person(store, name).id for name in ("anna", "bo", "cy"))
 
 
-def answer(store, who: int, rules: Rules = NO_AUDIT, kind: str = "label", now: float | None = None) -> str:
+def answer(
+    store, who: int, rules: Rules = NO_AUDIT, kind: str = "label", now: float | None = None
+) -> str:
     """Take the next sentence and answer it."""
     given = next_sentence(store, who, rules, now)
     assert given is not None
@@ -40,7 +42,13 @@ def test_asking_again_gives_the_same_sentence_again(store, people):
     first = next_sentence(store, people[0], NO_AUDIT)
 
     assert next_sentence(store, people[0], NO_AUDIT) == first
-    assert (first.version, first.stream, first.suggestion, first.generation, first.left) == (0, "active", None, None, 10)
+    assert (first.version, first.stream, first.suggestion, first.generation, first.left) == (
+        0,
+        "active",
+        None,
+        None,
+        10,
+    )
 
 
 def test_two_annotators_never_have_the_same_sentence_open(store, people):
@@ -51,7 +59,9 @@ def test_before_a_ranking_the_order_is_random_but_the_same_for_the_same_seed(tmp
     orders = []
     for i, seed in enumerate((0, 0, 1)):
         with create_store(sqlite_url(tmp_path / f"{i}.sqlite"), TAGS) as store:
-            store.add_sentences((from_text(f"s:{n}", f"Number {n}") for n in range(12)), random_seed=seed)
+            store.add_sentences(
+                (from_text(f"s:{n}", f"Number {n}") for n in range(12)), random_seed=seed
+            )
             store.add_annotator("anna")
             orders.append([answer(store, 1) for _ in range(12)])
 
@@ -90,7 +100,9 @@ def test_a_page_that_is_used_keeps_its_lease(store, people):
     assert next_sentence(store, anna, NO_AUDIT, now=3600.0).sentence.id == mine
 
 
-def test_an_answer_after_the_lease_ran_out_still_counts_while_nobody_else_has_the_sentence(store, people):
+def test_an_answer_after_the_lease_ran_out_still_counts_while_nobody_else_has_the_sentence(
+    store, people
+):
     given = next_sentence(store, people[0], NO_AUDIT, now=1000.0)
     store.save(given.sentence.id, people[0], "label", [], version=given.version, now=9000.0)
 
@@ -109,7 +121,9 @@ def test_a_skipped_sentence_goes_to_others_in_its_place_and_comes_back_at_the_en
     assert next_sentence(store, anna, NO_AUDIT) is None
 
 
-def test_sentences_skipped_by_the_only_annotator_come_around_in_the_order_of_the_skips(store, people):
+def test_sentences_skipped_by_the_only_annotator_come_around_in_the_order_of_the_skips(
+    store, people
+):
     anna = people[0]
     skipped = [answer(store, anna, kind="skip") for _ in range(10)]
 
@@ -191,7 +205,10 @@ def test_several_annotators_together_keep_to_the_share(audited):
 
 def test_audit_sentences_are_never_ranked_and_never_shown_with_a_suggestion(audited):
     audit = {s.id for s in audited.audit_sentences()}
-    suggestion = {"spans": [{"start": 0, "end": 1, "tag": "PER", "confidence": 1.0}], "confidence": 1.0}
+    suggestion = {
+        "spans": [{"start": 0, "end": 1, "tag": "PER", "confidence": 1.0}],
+        "confidence": 1.0,
+    }
     order = [*sorted(audit), *sorted({f"s:{i}" for i in range(60)} - audit)]
     audited.publish(Generation(0, 0), [Rank(id, 1.0, suggestion) for id in order])
 
@@ -229,7 +246,9 @@ def test_every_sentence_is_as_likely_as_any_other_to_be_audited(tmp_path):
     drawn: Counter[str] = Counter()
     for seed in range(60):
         with create_store(sqlite_url(tmp_path / f"{seed}.sqlite"), TAGS) as store:
-            store.add_sentences((from_text(f"s:{n}", f"Number {n}") for n in range(10)), random_seed=seed)
+            store.add_sentences(
+                (from_text(f"s:{n}", f"Number {n}") for n in range(10)), random_seed=seed
+            )
             assert store.reserve_audit(0.25) == 3
             drawn.update(s.id for s in store.audit_sentences())
 
@@ -326,11 +345,19 @@ def test_an_undo_of_the_second_answer_leaves_the_first_one_standing(store, peopl
 def test_next_save_skip_and_undo_look_things_up_and_never_read_a_table_through(tmp_path):
     """The reason why a hundred thousand sentences are as quick as a hundred."""
     rules = Rules(0.1, 0.3)
-    with small_store(sqlite_url(tmp_path / "store.sqlite"), 3000, ("anna", "bo", "cy"), audit=0.1) as store:
-        store.publish(Generation(0, 0), [Rank(f"s:{i}", 1.0) for i in range(2000)], pause=lambda: None)
+    with small_store(
+        sqlite_url(tmp_path / "store.sqlite"), 3000, ("anna", "bo", "cy"), audit=0.1
+    ) as store:
+        store.publish(
+            Generation(0, 0), [Rank(f"s:{i}", 1.0) for i in range(2000)], pause=lambda: None
+        )
         ran: list[tuple[str, object]] = []
         watched = store._engine
-        event.listen(watched, "before_cursor_execute", lambda conn, cursor, sql, given, context, many: ran.append((sql, given)))
+        event.listen(
+            watched,
+            "before_cursor_execute",
+            lambda conn, cursor, sql, given, context, many: ran.append((sql, given)),
+        )
         for who in (1, 2, 3, 1, 2):
             answer(store, who, rules)
             answer(store, who, rules, kind="skip")
@@ -338,13 +365,21 @@ def test_next_save_skip_and_undo_look_things_up_and_never_read_a_table_through(t
         with store.reading() as conn:
             plans = [
                 (sql, str(step[3]))
-                for sql, given in {sql: given for sql, given in ran if sql.split()[0] in ("SELECT", "UPDATE", "DELETE")}.items()
+                for sql, given in {
+                    sql: given
+                    for sql, given in ran
+                    if sql.split()[0] in ("SELECT", "UPDATE", "DELETE")
+                }.items()
                 for step in conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", given)
             ]
 
     read_through = [
-        (step, sql) for sql, step in plans if step.startswith("SCAN") and not step.startswith(("SCAN CONSTANT", "SCAN annotators"))
+        (step, sql)
+        for sql, step in plans
+        if step.startswith("SCAN") and not step.startswith(("SCAN CONSTANT", "SCAN annotators"))
     ]
     assert len(plans) > 20
     assert read_through == []
-    assert [sql for sql, step in plans if "TEMP B-TREE FOR ORDER BY" in step and "FROM queue" in sql] == []
+    assert [
+        sql for sql, step in plans if "TEMP B-TREE FOR ORDER BY" in step and "FROM queue" in sql
+    ] == []

@@ -15,9 +15,9 @@ from postgres import wipe
 from seqmix.app.cli import run
 from seqmix.data.text import from_text
 from seqmix.errors import ConfigError, StoreError
-from seqmix.serve import remote
 from seqmix.serve.project import Settings, create_project, open_project, read_settings
-from seqmix.serve.store import create_store, open_store
+from seqmix.serve.store import postgresql as remote
+from seqmix.serve.store.store import create_store, open_store
 
 
 @pytest.fixture
@@ -30,7 +30,9 @@ def home(tmp_path, monkeypatch) -> Path:
 def sent(folder: Path, store: str) -> Path:
     """A project folder of a stranger."""
     folder.mkdir()
-    (folder / "project.toml").write_text(f'format_version = 1\nname = "n"\ntags = ["PER"]\nstore = "{store}"\n')
+    (folder / "project.toml").write_text(
+        f'format_version = 1\nname = "n"\ntags = ["PER"]\nstore = "{store}"\n'
+    )
     return folder
 
 
@@ -118,7 +120,11 @@ def test_a_database_not_used_before_is_not_even_asked_and_one_that_is_trusted_ge
     ):
         assert run(command) == 2
         said = capfd.readouterr().err
-        assert said.count("\n") == 1 and f"127.0.0.1:{fake.port}" in said and f"seqmix project trust {folder}" in said
+        assert (
+            said.count("\n") == 1
+            and f"127.0.0.1:{fake.port}" in said
+            and f"seqmix project trust {folder}" in said
+        )
     assert fake.heard == []
 
     assert run(["project", "trust", str(folder)]) == 0
@@ -156,7 +162,9 @@ def test_a_server_that_is_frozen_in_the_middle_of_a_turn_loses_it(database, monk
     monkeypatch.setattr(remote, "_SILENT", 100)
     with open_store(database) as frozen, open_store(database) as other:
         with pytest.raises(StoreError), frozen.writing() as conn:
-            other.note("x", 1)  # waits for the turn, which ends when the first one has said nothing for too long
+            other.note(
+                "x", 1
+            )  # waits for the turn, which ends when the first one has said nothing for too long
             conn.exec_driver_sql("SELECT 1")
         assert other.noted("x") == 1
         frozen.note("x", 2)  # thawed, it goes on
@@ -168,7 +176,11 @@ def test_a_wait_for_a_turn_is_given_up_after_a_while(database, monkeypatch):
     create_store(database, TAGS).close()
     with open_store(database) as busy:
         monkeypatch.setattr(remote, "_TURN", 100)
-        with open_store(database) as other, busy.writing(), pytest.raises(StoreError, match="lock timeout"):
+        with (
+            open_store(database) as other,
+            busy.writing(),
+            pytest.raises(StoreError, match="lock timeout"),
+        ):
             other.note("x", 1)
 
 

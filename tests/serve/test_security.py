@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqmix.errors import StoreError
-from seqmix.serve.credentials import Keys
-from seqmix.serve.records import Annotator
-from seqmix.serve.replies import encoded, reply
-from seqmix.serve.security import Guard, Hosts, Limits
+from seqmix.serve.store.records import Annotator
+from seqmix.serve.web.credentials import Keys
+from seqmix.serve.web.responses import encoded, reply
+from seqmix.serve.web.security import Guard, Hosts, Limits
 
 TOKEN = "t" * 43
 OTHER = "o" * 43
@@ -60,8 +60,19 @@ class Site:
         self.looked_up.append(token)
         return PEOPLE.get(token)
 
-    def ask(self, path="/", method="GET", token: str | None = TOKEN, body: list[bytes] | None = None, query="", **headers: str) -> Answer:
-        given_headers = {"host": "127.0.0.1:8765", **{name.replace("_", "-").lower(): value for name, value in headers.items()}}
+    def ask(
+        self,
+        path="/",
+        method="GET",
+        token: str | None = TOKEN,
+        body: list[bytes] | None = None,
+        query="",
+        **headers: str,
+    ) -> Answer:
+        given_headers = {
+            "host": "127.0.0.1:8765",
+            **{name.replace("_", "-").lower(): value for name, value in headers.items()},
+        }
         if token is not None:
             given_headers.setdefault("authorization", f"Bearer {token}")
         if method == "POST":
@@ -71,7 +82,11 @@ class Site:
             "method": method,
             "path": path,
             "query_string": query.encode(),
-            "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in given_headers.items() if value != "-"],
+            "headers": [
+                (name.encode("latin-1"), value.encode("latin-1"))
+                for name, value in given_headers.items()
+                if value != "-"
+            ],
         }
         parts = list(body or [b""])
         sent: list[dict] = []
@@ -89,7 +104,9 @@ class Site:
         if not sent:
             return Answer(0, {}, b"")
         found = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
-        return Answer(sent[0]["status"], found, b"".join(message.get("body", b"") for message in sent[1:]))
+        return Answer(
+            sent[0]["status"], found, b"".join(message.get("body", b"") for message in sent[1:])
+        )
 
 
 def test_a_good_token_in_the_header_gets_through():
@@ -97,10 +114,22 @@ def test_a_good_token_in_the_header_gets_through():
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/style.css", "/api/next", "/openapi.json", "/nothing", "/login", "/../../etc/passwd", "/api/export"]
+    "path",
+    [
+        "/",
+        "/style.css",
+        "/api/next",
+        "/openapi.json",
+        "/nothing",
+        "/login",
+        "/../../etc/passwd",
+        "/api/export",
+    ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS", "BREW"])
-@pytest.mark.parametrize("token", [None, "", "x" * 43, TOKEN[:-1], TOKEN + "x", "ä" * 43, "\x00", "x" * 10_000])
+@pytest.mark.parametrize(
+    "token", [None, "", "x" * 43, TOKEN[:-1], TOKEN + "x", "ä" * 43, "\x00", "x" * 10_000]
+)
 def test_without_a_good_token_everything_is_401(path, method, token):
     answer = Site().ask(path, method, token)
 
@@ -114,7 +143,12 @@ def test_a_wrong_scheme_or_cookie_is_401_and_a_stranger_learns_nothing_of_host_o
 
     assert site.ask(token=None, authorization="Basic dXNlcjpwYXNz").status == 401
     assert site.ask(token=None, cookie="seqmix=wrong; other").status == 401
-    assert site.ask("/", "POST", None, [b"x" * 1000], host="evil.example", origin="http://evil.example").status == 401
+    assert (
+        site.ask(
+            "/", "POST", None, [b"x" * 1000], host="evil.example", origin="http://evil.example"
+        ).status
+        == 401
+    )
 
 
 def test_login_sets_a_cookie_that_scripts_and_other_sites_cannot_use_and_leads_to_the_page():
@@ -122,7 +156,11 @@ def test_login_sets_a_cookie_that_scripts_and_other_sites_cannot_use_and_leads_t
     answer = site.ask("/login", token=None, query=f"token={TOKEN}")
     cookie = answer.headers["set-cookie"]
 
-    assert (answer.status, answer.headers["location"], answer.headers["cache-control"]) == (303, "/", "no-store")
+    assert (answer.status, answer.headers["location"], answer.headers["cache-control"]) == (
+        303,
+        "/",
+        "no-store",
+    )
     assert cookie.startswith(f"seqmix-8765={TOKEN};")
     assert all(part in cookie for part in ("HttpOnly", "SameSite=strict", "Path=/"))
     assert json.loads(site.ask(token=None, cookie=cookie.partition(";")[0]).body)["who"] == "Ada"
@@ -136,7 +174,12 @@ def test_a_login_link_clicked_on_another_site_goes_on_from_here_since_a_redirect
         assert b'http-equiv="refresh" content="0; url=/"' in answer.body
         assert TOKEN.encode() not in answer.body
         assert "HttpOnly" in answer.headers["set-cookie"]
-    assert site.ask("/login", token=None, query=f"token={TOKEN}", sec_fetch_site="none", accept="text/html").status == 303
+    assert (
+        site.ask(
+            "/login", token=None, query=f"token={TOKEN}", sec_fetch_site="none", accept="text/html"
+        ).status
+        == 303
+    )
 
 
 def test_a_store_that_does_not_answer_is_a_constant_503_for_annotators_and_401_for_strangers():
@@ -149,7 +192,10 @@ def test_a_store_that_does_not_answer_is_a_constant_503_for_annotators_and_401_f
     site.guard.keys._look_up = look_up
     answer = site.ask()
 
-    assert (answer.status, answer.error) == (503, "the store does not answer for the moment; what was shown as saved is saved")
+    assert (answer.status, answer.error) == (
+        503,
+        "the store does not answer for the moment; what was shown as saved is saved",
+    )
     assert site.ask(token=None).status == 401
     stranger = site.ask(token="x" * 43, host="evil.example")
     assert stranger.status == 401
@@ -176,7 +222,10 @@ def test_a_cookie_without_the_port_is_taken_too_and_the_one_with_the_port_comes_
     site = Site()
 
     assert json.loads(site.ask(token=None, cookie=f"seqmix={OTHER}").body)["who"] == "Bo"
-    assert json.loads(site.ask(token=None, cookie=f"seqmix={OTHER}; seqmix-8765={TOKEN}").body)["who"] == "Ada"
+    assert (
+        json.loads(site.ask(token=None, cookie=f"seqmix={OTHER}; seqmix-8765={TOKEN}").body)["who"]
+        == "Ada"
+    )
     assert site.ask(token=None, cookie=f"seqmix-9999={TOKEN}").status == 401
 
 
@@ -197,13 +246,25 @@ def test_a_known_token_is_looked_up_again_only_after_a_while():
     assert len(site.looked_up) == 2
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:1", "LOCALHOST", "[::1]:8765", "127.0.0.1"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:8765", "localhost:1", "LOCALHOST", "[::1]:8765", "127.0.0.1"]
+)
 def test_our_own_names_are_let_in_whatever_the_port(host):
     assert Site().ask(host=host).status == 200
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example:8765", "", "-", "localhost.evil.example", "127.0.0.1.evil.example", "192.168.0.7", "[", "a:b:c"]
+    "host",
+    [
+        "evil.example:8765",
+        "",
+        "-",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "192.168.0.7",
+        "[",
+        "a:b:c",
+    ],
 )
 def test_a_strange_host_is_refused_so_that_dns_rebinding_gets_nowhere(host):
     answer = Site().ask(host=host)
@@ -222,13 +283,24 @@ def test_login_under_a_strange_host_sets_no_cookie():
 def test_a_server_on_the_network_takes_addresses_and_the_names_it_was_given_but_no_others():
     hosts = Hosts.of("0.0.0.0", ["Labels.Example.org"])
 
-    assert all(hosts.allow(host) for host in ("192.168.0.7:80", "[fe80::1]:80", "labels.example.org", "localhost"))
+    assert all(
+        hosts.allow(host)
+        for host in ("192.168.0.7:80", "[fe80::1]:80", "labels.example.org", "localhost")
+    )
     assert not hosts.allow("evil.example")
     assert not Hosts.of("127.0.0.1").allow("192.168.0.7")
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "http://127.0.0.1:9999", "http://127.0.0.1:8765.evil.example", "", "http://"]
+    "origin",
+    [
+        "http://evil.example",
+        "null",
+        "http://127.0.0.1:9999",
+        "http://127.0.0.1:8765.evil.example",
+        "",
+        "http://",
+    ],
 )
 def test_another_origin_may_not_change_anything(origin):
     assert Site().ask("/api/undo", "POST", origin=origin).status == 403
@@ -241,11 +313,20 @@ def test_our_own_origin_and_none_at_all_may():
 
 
 @pytest.mark.parametrize(
-    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "-", "application/jsonx"]
+    "kind",
+    [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "-",
+        "application/jsonx",
+    ],
 )
 def test_a_form_cannot_change_anything_since_only_json_is_taken(kind):
     assert Site().ask("/api/undo", "POST", content_type=kind).status == 415
-    assert Site().ask("/api/undo", "DELETE", content_type=kind).status == 200  # the application says that this cannot be done
+    assert (
+        Site().ask("/api/undo", "DELETE", content_type=kind).status == 200
+    )  # the application says that this cannot be done
 
 
 def test_a_body_within_the_limit_arrives_whole():
@@ -282,14 +363,27 @@ def posted(site, receive) -> list[dict]:
     async def send(message):
         sent.append(message)
 
-    headers = {"host": "localhost", "authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
+    headers = {
+        "host": "localhost",
+        "authorization": f"Bearer {TOKEN}",
+        "content-type": "application/json",
+    }
     named = [(name.encode(), value.encode()) for name, value in headers.items()]
-    asyncio.run(site.guard({"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": named}, receive, send))
+    asyncio.run(
+        site.guard(
+            {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": named},
+            receive,
+            send,
+        )
+    )
     return sent
 
 
 def test_a_client_that_goes_away_in_the_middle_of_its_body_gets_no_answer_and_changes_nothing():
-    messages = [{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}]
+    messages = [
+        {"type": "http.request", "body": b"{", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
 
     async def receive():
         return messages.pop(0)
@@ -322,9 +416,16 @@ def test_each_annotator_has_a_rate_of_their_own_and_it_recovers():
 
 def test_every_answer_carries_the_security_headers_and_the_policy_allows_nothing_inline():
     site = Site()
-    for answer in (site.ask(), site.ask(token=None), site.ask(host="evil.example"), site.ask("/api/next")):
+    for answer in (
+        site.ask(),
+        site.ask(token=None),
+        site.ask(host="evil.example"),
+        site.ask("/api/next"),
+    ):
         policy = answer.headers["content-security-policy"]
-        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;")
+        assert policy.startswith(
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+        )
         assert "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -351,13 +452,22 @@ def test_no_token_or_cookie_however_odd_gets_in_or_breaks_the_guard(token, path)
 
     assert site.ask("/" + path, token=None, authorization=f"Bearer {header}").status == 401
     assert site.ask("/" + path, token=None, cookie=header).status == 401
-    assert site.ask("/login", token=None, query=quote(token.encode("utf-8", "surrogatepass"))).status == 401
-    assert site.ask("/login", token=None, query="token=" + quote(token.encode("utf-8", "surrogatepass"))).status == 401
+    assert (
+        site.ask("/login", token=None, query=quote(token.encode("utf-8", "surrogatepass"))).status
+        == 401
+    )
+    assert (
+        site.ask(
+            "/login", token=None, query="token=" + quote(token.encode("utf-8", "surrogatepass"))
+        ).status
+        == 401
+    )
 
 
 @given(
     st.recursive(
-        st.none() | st.floats() | st.text(alphabet=st.characters(codec=None)), lambda own: st.lists(own) | st.dictionaries(st.text(), own)
+        st.none() | st.floats() | st.text(alphabet=st.characters(codec=None)),
+        lambda own: st.lists(own) | st.dictionaries(st.text(), own),
     )
 )
 def test_any_content_can_be_sent_as_json(content):

@@ -25,11 +25,12 @@ from seqmix.data.augmented import Augmented, Lineage
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import from_text
 from seqmix.errors import DataError, NotFoundError, StaleError, StoreError, TagError
-from seqmix.serve import schema, texts
-from seqmix.serve.queue import next_sentence
-from seqmix.serve.records import Generation, Mark, Rank, digest
-from seqmix.serve.schema import leases
-from seqmix.serve.store import create_store, open_store, sqlite_url
+from seqmix.serve.store import schema
+from seqmix.serve.store import sentences as texts
+from seqmix.serve.store.queue import next_sentence
+from seqmix.serve.store.records import Generation, Mark, Rank, digest
+from seqmix.serve.store.schema import leases
+from seqmix.serve.store.store import create_store, open_store, sqlite_url
 
 PER, LOC = Mark(0, 1, "PER"), Mark(3, 4, "LOC")
 
@@ -57,7 +58,12 @@ def test_an_answer_is_an_event_with_who_when_how_long_and_what_was_there_before(
     first = store.save("s:1", anna, "label", [LOC, PER], seconds=2.5, now=100.0)
     second = store.save("s:1", anna, "label", [PER], seconds=1.0, version=first.seq, now=200.0)
 
-    assert (first.sentence_id, first.annotator_id, first.kind, first.spans) == ("s:1", anna, "label", (PER, LOC))
+    assert (first.sentence_id, first.annotator_id, first.kind, first.spans) == (
+        "s:1",
+        anna,
+        "label",
+        (PER, LOC),
+    )
     assert (first.seconds, first.at, first.old, first.stream) == (2.5, 100.0, None, "active")
     assert second.old == {"spans": [[0, 1, "PER"], [3, 4, "LOC"]], "sure": None}
     assert list(store.events()) == [first, second]
@@ -284,7 +290,11 @@ def test_an_undo_names_an_answer_of_mine_that_stands(store, anna, bo):
     first = store.save("s:1", anna, "label", [PER])
     other = store.save("s:2", anna, "label", [PER])
     second = store.save("s:1", anna, "label", [LOC], version=first.seq)
-    for seq, who, error in ((first.seq, anna, StaleError), (second.seq, bo, NotFoundError), (10**9, anna, NotFoundError)):
+    for seq, who, error in (
+        (first.seq, anna, StaleError),
+        (second.seq, bo, NotFoundError),
+        (10**9, anna, NotFoundError),
+    ):
         with pytest.raises(error):
             store.undo(who, seq)
 
@@ -295,11 +305,15 @@ def test_an_undo_names_an_answer_of_mine_that_stands(store, anna, bo):
 def test_who_came_first_counts_also_after_correcting_it(store, anna, bo):
     mine = store.save("s:1", anna, "label", [PER])
     with store.writing() as conn:
-        conn.execute(insert(leases).values(sentence_id="s:1", annotator_id=bo, stream="overlap", at=1.0))
+        conn.execute(
+            insert(leases).values(sentence_id="s:1", annotator_id=bo, stream="overlap", at=1.0)
+        )
     store.save("s:1", bo, "label", [LOC])
     store.save("s:1", anna, "label", [PER, LOC], version=mine.seq)
 
-    assert [(answer.annotator_id, answer.spans) for answer in store.gold_answers()] == [(anna, (PER, LOC))]
+    assert [(answer.annotator_id, answer.spans) for answer in store.gold_answers()] == [
+        (anna, (PER, LOC))
+    ]
     (labeled,) = store.labeled()
     assert labeled.tags == ("B-PER", "O", "O", "B-LOC", "O")
 
@@ -331,9 +345,14 @@ def test_an_adjudication_overrides_and_the_answers_stay(store, anna, bo):
     decided = store.save("s:1", anna, "adjudicate", [LOC], version=store.version("s:1"))
 
     assert [answer.kind for answer in store.answers("s:1")] == ["adjudicate"]
-    assert [answer.kind for answer in store.answers("s:1", overridden=True)] == ["adjudicate", "label"]
+    assert [answer.kind for answer in store.answers("s:1", overridden=True)] == [
+        "adjudicate",
+        "label",
+    ]
     assert next(store.labeled()).tags[3] == "B-LOC"
-    store.save("s:1", anna, "label", [], version=store.version("s:1", anna))  # one's own answer may still be changed
+    store.save(
+        "s:1", anna, "label", [], version=store.version("s:1", anna)
+    )  # one's own answer may still be changed
     assert next(store.labeled()).tags[3] == "B-LOC"
     again = store.save("s:1", bo, "adjudicate", [], version=store.version("s:1"))
     assert again.seq > decided.seq
@@ -353,7 +372,15 @@ def test_events_can_neither_be_changed_nor_deleted(store, anna):
 
 
 def test_foreign_keys_hold(store, anna):
-    row = {"sentence_id": "nowhere", "annotator_id": anna, "kind": "label", "spans": "[]", "seconds": 0, "at": 0, "stream": "active"}
+    row = {
+        "sentence_id": "nowhere",
+        "annotator_id": anna,
+        "kind": "label",
+        "spans": "[]",
+        "seconds": 0,
+        "at": 0,
+        "stream": "active",
+    }
     with pytest.raises(StoreError) as error, store.writing() as conn:
         conn.execute(insert(schema.events), row)
 
@@ -376,7 +403,10 @@ operation = st.tuples(
 )
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=20,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.lists(operation, max_size=14))
 def test_the_current_state_is_what_a_replay_of_the_events_gives(url, operations):
     wipe(url)
@@ -420,11 +450,21 @@ def test_the_current_state_is_what_a_replay_of_the_events_gives(url, operations)
             before = history
 
         last = {(answer[0], id): answer[1:3] for id, own in said.items() for answer in own}
-        found = {(a.sentence_id, a.annotator_id): (a.kind, a.spans) for a in store.answers(overridden=True) if a.kind != "adjudicate"}
-        assert found == {key: (kind, marks if kind == "label" else ()) for key, (kind, marks) in last.items()}
+        found = {
+            (a.sentence_id, a.annotator_id): (a.kind, a.spans)
+            for a in store.answers(overridden=True)
+            if a.kind != "adjudicate"
+        }
+        assert found == {
+            key: (kind, marks if kind == "label" else ()) for key, (kind, marks) in last.items()
+        }
         gold = dict(decided)
         for id in (f"s:{i}" for i in range(4)):
-            own_labels = [[a for a in stack if a[0] == id and a[1] == "label"] for stack in said.values() if now_of(stack, id) == "label"]
+            own_labels = [
+                [a for a in stack if a[0] == id and a[1] == "label"]
+                for stack in said.values()
+                if now_of(stack, id) == "label"
+            ]
             if own_labels:
                 gold.setdefault(id, min(own_labels, key=lambda labels: labels[0][3])[-1][2])
         assert {answer.sentence_id: answer.spans for answer in store.gold_answers()} == gold
@@ -438,7 +478,7 @@ def test_the_current_state_is_what_a_replay_of_the_events_gives(url, operations)
 SAVER = """
 import sys
 from sqlalchemy import make_url
-from seqmix.serve.store import open_store
+from seqmix.serve.store.store import open_store
 store = open_store(make_url(sys.argv[1]))
 for i in range(100000):
     version = store.version(f"s:{i % 10}", 1)
@@ -450,7 +490,9 @@ def test_what_was_said_to_be_saved_survives_a_kill_at_any_moment(url):
     with small_store(url):
         pass
     shown = url if isinstance(url, str) else url.render_as_string()
-    child = subprocess.Popen([sys.executable, "-c", SAVER, shown], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", SAVER, shown], stdout=subprocess.PIPE, text=True
+    )
     confirmed = [int(child.stdout.readline()) for _ in range(25)]
     os.kill(child.pid, signal.SIGKILL)
     confirmed += [int(line) for line in child.stdout if line.endswith("\n")]
@@ -469,7 +511,10 @@ def test_sqlite_waits_for_the_disk_when_an_answer_is_saved(tmp_path):
         with store.writing(durable=False):
             pass
         with store.writing() as conn:
-            pragmas = {name: conn.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("synchronous", "journal_mode", "foreign_keys")}
+            pragmas = {
+                name: conn.exec_driver_sql(f"PRAGMA {name}").scalar()
+                for name in ("synchronous", "journal_mode", "foreign_keys")
+            }
 
     assert pragmas == {"synchronous": 2, "journal_mode": "wal", "foreign_keys": 1}
 
@@ -517,7 +562,10 @@ def hammer(store, who: int) -> list[str]:
 
 def test_eight_annotators_at_once_lose_nothing_and_share_nothing(url):
     names = [f"annotator {i}" for i in range(8)]
-    with small_store(url, 120, names, audit=0.1) as store, open_store(url) as other:  # two stores: as two processes would be
+    with (
+        small_store(url, 120, names, audit=0.1) as store,
+        open_store(url) as other,
+    ):  # two stores: as two processes would be
         who = [person(store, name).id for name in names]
         with ThreadPoolExecutor(8) as threads:
             done = list(threads.map(lambda i: hammer(store if i % 2 else other, who[i]), range(8)))
@@ -553,8 +601,8 @@ def test_one_annotator_in_two_windows_gets_one_sentence_and_saves_it_once(url):
 WORKER = """
 import sys
 from sqlalchemy import make_url
-from seqmix.serve.queue import next_sentence
-from seqmix.serve.store import open_store
+from seqmix.serve.store.queue import next_sentence
+from seqmix.serve.store.store import open_store
 store, who = open_store(make_url(sys.argv[1])), int(sys.argv[2])
 while (given := next_sentence(store, who)) is not None:
     store.save(given.sentence.id, who, "label", [], version=given.version)
@@ -566,7 +614,11 @@ def test_two_processes_at_once_lose_nothing_and_share_nothing(url):
     with small_store(url, 80) as store:
         shown = url if isinstance(url, str) else url.render_as_string()
         workers = [
-            subprocess.Popen([sys.executable, "-c", WORKER, shown, str(person(store, name).id)], stdout=subprocess.PIPE, text=True)
+            subprocess.Popen(
+                [sys.executable, "-c", WORKER, shown, str(person(store, name).id)],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
             for name in ("anna", "bo")
         ]
         done = [worker.communicate()[0].split() for worker in workers]
@@ -579,7 +631,9 @@ def test_two_processes_at_once_lose_nothing_and_share_nothing(url):
 def test_a_reader_sees_no_half_written_answer_and_waits_for_nobody(store, anna):
     with ThreadPoolExecutor(1) as threads, store.writing():
         store.save("s:1", anna, "label", [PER])
-        assert threads.submit(lambda: (store.answers(), list(store.events()))).result(timeout=20) == ([], [])
+        assert threads.submit(lambda: (store.answers(), list(store.events()))).result(
+            timeout=20
+        ) == ([], [])
 
 
 # versions of the schema
@@ -590,7 +644,11 @@ def test_a_store_of_an_older_version_is_upgraded_and_keeps_what_it_holds(url):
         event = store.save("s:1", person(store, "anna").id, "label", [PER])
         with store.writing() as conn:
             drop_guards(conn)
-            conn.execute(update(schema.meta).where(schema.meta.c.key == "schema").values(value='{"version": 1, "migrations": {}}'))
+            conn.execute(
+                update(schema.meta)
+                .where(schema.meta.c.key == "schema")
+                .values(value='{"version": 1, "migrations": {}}')
+            )
 
     with open_store(url) as store:
         assert store.noted("schema")["version"] == schema.SCHEMA
@@ -631,7 +689,10 @@ def test_a_store_of_a_newer_version_is_refused_in_one_sentence(url):
     with small_store(url) as store:
         store.note("schema", {"version": schema.SCHEMA + 1, "migrations": {}})
 
-    with pytest.raises(StoreError, match=rf"newer seqmix \(schema {schema.SCHEMA + 1}, this one knows {schema.SCHEMA}\); upgrade"):
+    with pytest.raises(
+        StoreError,
+        match=rf"newer seqmix \(schema {schema.SCHEMA + 1}, this one knows {schema.SCHEMA}\); upgrade",
+    ):
         open_store(url)
 
 
@@ -668,7 +729,14 @@ def test_a_file_that_is_no_database_is_one_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://localhost/x", "nonsense", "sqlite+nothing:///x", "sqlite://", "postgresql://u:secret@127.0.0.1:1/x"]
+    "url",
+    [
+        "mysql://localhost/x",
+        "nonsense",
+        "sqlite+nothing:///x",
+        "sqlite://",
+        "postgresql://u:secret@127.0.0.1:1/x",
+    ],
 )
 def test_a_url_that_leads_nowhere_is_one_line_without_the_password(url):
     with pytest.raises(StoreError) as error:
@@ -715,7 +783,10 @@ def test_text_comes_back_as_it_was(url, kind):
         assert next(store.labeled()).unlabeled() == sentence
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=30,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.lists(st.lists(st.text(st.characters(), min_size=1), min_size=1, max_size=4), max_size=6))
 def test_any_tokens_come_back_or_are_refused_in_one_line(url, texts):
     wipe(url)
@@ -737,7 +808,14 @@ def test_two_halves_of_a_pair_side_by_side_are_refused_since_they_would_come_bac
 
 def test_equal_tokens_are_stored_once_and_counted(url):
     with create_store(url, TAGS) as store:
-        first = store.add_sentences([from_text("a", "Hi there"), from_text("b", "Hi  there"), from_text("c", " "), from_text("d", "Ho")])
+        first = store.add_sentences(
+            [
+                from_text("a", "Hi there"),
+                from_text("b", "Hi  there"),
+                from_text("c", " "),
+                from_text("d", "Ho"),
+            ]
+        )
         again = store.add_sentences([from_text("e", "Ho"), from_text("f", "Hey")])
 
         assert (first.new, first.duplicates, first.empty) == (2, 1, 1)
@@ -769,7 +847,9 @@ def test_seed_labels_are_kept_soft_and_missing_ones_too_and_are_not_asked_for(ur
 
 def test_the_audit_sample_leaves_the_seed_alone(url):
     with create_store(url, TAGS) as store:
-        store.add_sentences((Sentence(f"seed{i}", ("a", str(i)), ("O", "O")) for i in range(5)), seed=True)
+        store.add_sentences(
+            (Sentence(f"seed{i}", ("a", str(i)), ("O", "O")) for i in range(5)), seed=True
+        )
         store.add_sentences(from_text(f"s{i}", f"Number {i}") for i in range(4))
 
         assert store.reserve_audit(1.0) == 4 == len(store.audit_sentences())
@@ -778,13 +858,18 @@ def test_the_audit_sample_leaves_the_seed_alone(url):
 
 @pytest.mark.parametrize("tag", ["B-ORG", "NOUN", "E-PER", "B-"])
 def test_seed_labels_with_other_tags_are_refused(url, tag):
-    with create_store(url, TAGS) as store, pytest.raises(TagError, match="sentence 'a' has a label"):
+    with (
+        create_store(url, TAGS) as store,
+        pytest.raises(TagError, match="sentence 'a' has a label"),
+    ):
         store.add_sentences([Sentence("a", ("Lena",), (tag,))], seed=True)
 
 
 def test_many_sentences_stream_in_and_out(url):
     with create_store(url, TAGS) as store:
-        assert store.add_sentences(from_text(f"s:{i}", f"Number {i}") for i in range(1201)).new == 1201
+        assert (
+            store.add_sentences(from_text(f"s:{i}", f"Number {i}") for i in range(1201)).new == 1201
+        )
         assert [s.id for s in store.sentences()] == [f"s:{i}" for i in range(1201)]
         assert next(iter(store.sentences())).id == "s:0"
         assert len(list(store.unlabeled())) == store.count() == 1201
@@ -838,7 +923,11 @@ def suggestion(tag: str = "PER") -> dict:
 
 
 def publish(store, number: int, ids, **more) -> None:
-    store.publish(Generation(number, 0, **more), [Rank(id, 1 / (i + 1), suggestion()) for i, id in enumerate(ids)], pause=lambda: None)
+    store.publish(
+        Generation(number, 0, **more),
+        [Rank(id, 1 / (i + 1), suggestion()) for i, id in enumerate(ids)],
+        pause=lambda: None,
+    )
 
 
 def test_a_ranking_orders_the_queue_and_carries_suggestions(store, anna):
@@ -891,11 +980,23 @@ def test_the_suggestion_for_a_sentence_is_that_of_the_last_model_that_ranked_it(
 
 
 def test_a_generation_says_nothing_of_what_it_was_not_told():
-    assert Generation(1, 5) == Generation(1, 5, tokens=0, spans=0, dev=None, audit=(), seconds={}, model=None, at=0.0)
+    assert Generation(1, 5) == Generation(
+        1, 5, tokens=0, spans=0, dev=None, audit=(), seconds={}, model=None, at=0.0
+    )
 
 
 def test_generations_come_back_as_they_were_published(store):
-    made = Generation(1, 20, 100, 7, {"f1": 0.5}, [{"id": "s:1", "marks": [[0, 1, "PER"]]}], {"train": 1.5}, "models/001", 123.0)
+    made = Generation(
+        1,
+        20,
+        100,
+        7,
+        {"f1": 0.5},
+        [{"id": "s:1", "marks": [[0, 1, "PER"]]}],
+        {"train": 1.5},
+        "models/001",
+        123.0,
+    )
     store.publish(Generation(0, 0), pause=lambda: None)
     store.publish(made, pause=lambda: None)
 
@@ -919,18 +1020,29 @@ def test_the_pool_can_be_sampled_at_random(url):
 
 
 def made(*tokens: str) -> dict:
-    return Augmented(Sentence("x", tokens, ("O",) * len(tokens)), Lineage("sub", ("s:1", "s:2"), ((0, 1), (1, 2)))).to_record()
+    return Augmented(
+        Sentence("x", tokens, ("O",) * len(tokens)),
+        Lineage("sub", ("s:1", "s:2"), ((0, 1), (1, 2))),
+    ).to_record()
 
 
 def test_a_veto_outlives_the_generation_and_can_be_taken_back(store, anna):
-    store.publish(Generation(0, 0), (), [made("a", "b"), made("c"), made("a", "b")], pause=lambda: None)
+    store.publish(
+        Generation(0, 0), (), [made("a", "b"), made("c"), made("a", "b")], pause=lambda: None
+    )
     shown, total = store.generated()
     assert total == 2
-    assert [Augmented.from_record(one.record).sentence.tokens for one in shown] == [("a", "b"), ("c",)]
+    assert [Augmented.from_record(one.record).sentence.tokens for one in shown] == [
+        ("a", "b"),
+        ("c",),
+    ]
 
     store.veto(shown[0].id, anna)
     store.publish(Generation(1, 0), (), [made("a", "b"), made("d")], pause=lambda: None)
-    assert [(one.record["tokens"], one.vetoed) for one in store.generated()[0]] == [(["d"], False), (["a", "b"], True)]
+    assert [(one.record["tokens"], one.vetoed) for one in store.generated()[0]] == [
+        (["d"], False),
+        (["a", "b"], True),
+    ]
     assert store.vetoed() == {digest(("a", "b"))}
 
     store.veto(shown[0].id, anna, on=False)
@@ -963,7 +1075,14 @@ def test_counts_say_how_far_the_project_is(url):
 
         counts = store.counts(anna)
     assert (counts.sentences, counts.labeled, counts.left) == (10, 2, 8)
-    assert (counts.audit, counts.active, counts.skipped, counts.held, counts.mine, counts.overlap) == (1, 1, 1, 1, 2, 0)
+    assert (
+        counts.audit,
+        counts.active,
+        counts.skipped,
+        counts.held,
+        counts.mine,
+        counts.overlap,
+    ) == (1, 1, 1, 1, 2, 0)
     assert counts.events == 3
 
 
@@ -997,7 +1116,11 @@ def test_a_long_history_comes_page_by_page_and_whole(store, anna, monkeypatch):
         store.save(f"s:{i}", anna, "label", [])
 
     assert [event.sentence_id for event in store.events()] == [f"s:{i}" for i in range(8)]
-    assert [event.sentence_id for event in store.events(after=list(store.events())[4].seq)] == ["s:5", "s:6", "s:7"]
+    assert [event.sentence_id for event in store.events(after=list(store.events())[4].seq)] == [
+        "s:5",
+        "s:6",
+        "s:7",
+    ]
     assert [sentence.id for sentence in store.labeled()] == [f"s:{i}" for i in range(8)]
 
 
@@ -1019,7 +1142,9 @@ def test_what_is_derived_can_be_derived_anew_after_damage(store, anna, bo):
 def test_one_open_sentence_leaves_the_others_free(store, anna, bo):
     given = next_sentence(store, anna)
 
-    assert [(id, state) for id, state, *_ in derived(store)[1] if state != "free"] == [(given.sentence.id, "held")]
+    assert [(id, state) for id, state, *_ in derived(store)[1] if state != "free"] == [
+        (given.sentence.id, "held")
+    ]
     assert store.counts().held == 1
 
 
@@ -1027,14 +1152,22 @@ def test_a_store_is_named_by_its_file_or_by_its_url_without_the_password(url, tm
     with small_store(url) as store:
         place = store.place
 
-    assert place == str(tmp_path / "store.sqlite") or (place.startswith("postgresql") and "@127.0.0.1" in place)
+    assert place == str(tmp_path / "store.sqlite") or (
+        place.startswith("postgresql") and "@127.0.0.1" in place
+    )
 
 
 def test_no_column_may_be_empty_but_these_and_each_table_has_its_key(store):
     with store.reading() as conn:
         seen = inspect(conn)
-        empty = {name: {column["name"] for column in seen.get_columns(name) if column["nullable"]} for name in schema.tables.tables}
-        keys = {name: tuple(seen.get_pk_constraint(name)["constrained_columns"]) for name in schema.tables.tables}
+        empty = {
+            name: {column["name"] for column in seen.get_columns(name) if column["nullable"]}
+            for name in schema.tables.tables
+        }
+        keys = {
+            name: tuple(seen.get_pk_constraint(name)["constrained_columns"])
+            for name in schema.tables.tables
+        }
 
     assert {name: columns for name, columns in empty.items() if columns} == {
         "annotators": {"token_sha256"},

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from serving import project as new_project
 
 from seqmix.data.augmented import Augmentation, Augmented, Lineage
-from seqmix.data.newest import using_model
+from seqmix.data.latest_model import using_model
 from seqmix.data.samples import sample
 from seqmix.data.scheme import spans
 from seqmix.data.sentence import Sentence
@@ -23,14 +23,14 @@ from seqmix.errors import ModelError
 from seqmix.loop.learner import Recipe
 from seqmix.protocols import Chosen
 from seqmix.query.uncertainty import token_entropy
-from seqmix.serve import background
 from seqmix.serve.project import Project, Settings, create_project, open_project
-from seqmix.serve.queue import next_sentence
-from seqmix.serve.records import Mark, digest
-from seqmix.serve.status import NOTE, _model
-from seqmix.serve.suggestions import Guess, suggestion, with_quota
-from seqmix.serve.supervisor import Supervisor
-from seqmix.serve.trainer import Parts, Trainer
+from seqmix.serve.project_status import NOTE, _model
+from seqmix.serve.store.queue import next_sentence
+from seqmix.serve.store.records import Mark, digest
+from seqmix.serve.trainer import process as background
+from seqmix.serve.trainer.suggestions import Guess, suggestion, with_quota
+from seqmix.serve.trainer.supervisor import Supervisor
+from seqmix.serve.trainer.trainer import Parts, Trainer
 from waiting import until
 
 TAGS = TagSet.ordered(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
@@ -46,7 +46,13 @@ class Lexicon:
 
     def probabilities(self, sentences):
         for sentence in sentences:
-            rows = np.array([[1 + 9 * self.counts[token][tag] for tag in TAGS.tags] for token in sentence.tokens], dtype=float)
+            rows = np.array(
+                [
+                    [1 + 9 * self.counts[token][tag] for tag in TAGS.tags]
+                    for token in sentence.tokens
+                ],
+                dtype=float,
+            )
             yield (rows / rows.sum(axis=1, keepdims=True)).astype(np.float32)
 
     def unsure(self, sentences, measure):
@@ -56,7 +62,13 @@ class Lexicon:
     def best_paths(self, sentences, n=1, legal=True):
         for probs in self.probabilities(sentences):
             sure = probs.max(axis=1)
-            yield [Guess(tuple(TAGS.tags[i] for i in probs.argmax(axis=1)), float(sure.prod()), tuple(map(float, sure)))]
+            yield [
+                Guess(
+                    tuple(TAGS.tags[i] for i in probs.argmax(axis=1)),
+                    float(sure.prod()),
+                    tuple(map(float, sure)),
+                )
+            ]
 
     def embeddings(self, sentences):
         for sentence in sentences:
@@ -78,7 +90,9 @@ class Repeater:
         made = []
         for one, other in zip(sentences[::2], sentences[1::2], strict=False):
             sentence = Sentence(f"mix({one.id},{other.id})", (*one.tokens, "+"), (*one.tags, "O"))
-            made.append(Augmented(sentence, Lineage("sub", (one.id, other.id), ((0, 1), (0, 1)), 0, 0.5)))
+            made.append(
+                Augmented(sentence, Lineage("sub", (one.id, other.id), ((0, 1), (0, 1)), 0, 0.5))
+            )
         return Augmentation(tuple(made), n, "that is all")
 
 
@@ -95,7 +109,10 @@ class Class:
         recipe = Recipe(
             fit=self.fit,
             policy=lambda view, n, rng: Chosen(
-                sorted(((id, float(1 - p.max(axis=1).min())) for id, p in view.probs()), key=lambda x: -x[1])[:n]
+                sorted(
+                    ((id, float(1 - p.max(axis=1).min())) for id, p in view.probs()),
+                    key=lambda x: -x[1],
+                )[:n]
             ),
             augmenter=lambda round: self.mixer,
             rate=lambda round: 1.0,
@@ -103,7 +120,9 @@ class Class:
         self.parts = Parts(
             recipe,
             lambda rng: Lexicon(defaultdict(Counter)),
-            lambda view, n, rng: [id for id, _ in sorted(view.embeddings(), key=lambda x: (float(x[1][0]), x[0]))][:n],
+            lambda view, n, rng: [
+                id for id, _ in sorted(view.embeddings(), key=lambda x: (float(x[1][0]), x[0]))
+            ][:n],
             lambda tagger, sentences: (best[0] for best in tagger.best_paths(sentences)),
             **parts,
         )
@@ -126,9 +145,15 @@ class Class:
         done = []
         for _ in range(n):
             given_now = next_sentence(self.project.store, self.ada, self.project.rules)
-            places = [i for i, token in enumerate(given_now.sentence.tokens) if token in ("Lena", "Ada", "Bo")]
+            places = [
+                i
+                for i, token in enumerate(given_now.sentence.tokens)
+                if token in ("Lena", "Ada", "Bo")
+            ]
             marks = [Mark(i, i + 1, "PER") for i in places]
-            self.project.store.save(given_now.sentence.id, self.ada, "label", marks, version=given_now.version)
+            self.project.store.save(
+                given_now.sentence.id, self.ada, "label", marks, version=given_now.version
+            )
             done.append(given_now.sentence.id)
         return done
 
@@ -174,7 +199,9 @@ def test_the_queue_follows_the_new_ranking_with_suggestions_and_their_confidence
 
     assert shown.generation == 1
     assert set(shown.suggestion) == {"spans", "confidence"}
-    assert all(0 < span["confidence"] <= 1 and span["tag"] == "PER" for span in shown.suggestion["spans"])
+    assert all(
+        0 < span["confidence"] <= 1 and span["tag"] == "PER" for span in shown.suggestion["spans"]
+    )
 
 
 def test_only_new_labels_are_mixed_and_what_was_generated_accumulates(school: Class):
@@ -188,7 +215,12 @@ def test_only_new_labels_are_mixed_and_what_was_generated_accumulates(school: Cl
     assert len(generated) == 2 + 2
     assert {id.partition("/")[0] for id in generated} == {"r1", "r2"}
     assert set(first + second) <= set(school.trained_on[1])
-    assert school.last.dev["augmentation"] == {"asked": 5, "generated": 2, "in_use": 4, "reason": "that is all"}
+    assert school.last.dev["augmentation"] == {
+        "asked": 5,
+        "generated": 2,
+        "in_use": 4,
+        "reason": "that is all",
+    }
 
 
 def test_a_vetoed_sentence_never_enters_training_again(school: Class):
@@ -220,7 +252,11 @@ def test_an_augmenter_that_makes_a_vetoed_sentence_anew_makes_it_in_vain(school:
     tokens = {digest(one.record["tokens"]) for one in store.generated()[0] if not one.vetoed}
     assert len(school.mixer.batches) == 2
     assert vetoed.id not in tokens
-    assert not [name for name in school.trained_on[1] if name.endswith(vetoed.record["id"].partition("/")[2])]
+    assert not [
+        name
+        for name in school.trained_on[1]
+        if name.endswith(vetoed.record["id"].partition("/")[2])
+    ]
 
 
 def test_what_was_made_from_a_label_that_was_corrected_or_undone_is_dropped(school: Class):
@@ -268,7 +304,9 @@ def test_skips_and_audit_answers_bring_no_new_model(tmp_path):
 
 def test_audit_sentences_are_predicted_and_not_learned_from_unless_asked(tmp_path):
     for learns in (False, True):
-        with new_project(tmp_path / f"audit-{learns}", n=60, batch=4, audit_share=0.3, audit_train=learns) as own:
+        with new_project(
+            tmp_path / f"audit-{learns}", n=60, batch=4, audit_share=0.3, audit_train=learns
+        ) as own:
             school = Class(own)
             school.answer(12)
             school.trainer.step()
@@ -294,7 +332,9 @@ def test_a_trainer_started_anew_goes_on_where_the_last_one_was(school: Class):
 def test_seed_labels_are_learned_from_before_anybody_answers(tmp_path):
     labeled = [Sentence(f"seed{i}", ("Lena", "met", str(i)), ("B-PER", "O", "O")) for i in range(5)]
     pool = [Sentence(f"p{i}", ("Ada", "left", str(i))) for i in range(20)]
-    create_project(tmp_path / "seeded", pool, Settings("seeded", ("PER", "LOC"), batch=4), None, labeled)
+    create_project(
+        tmp_path / "seeded", pool, Settings("seeded", ("PER", "LOC"), batch=4), None, labeled
+    )
     with open_project(tmp_path / "seeded") as own:
         school = Class(own)
         assert school.trainer.step()
@@ -304,7 +344,9 @@ def test_seed_labels_are_learned_from_before_anybody_answers(tmp_path):
         assert not school.trainer.step()
 
 
-def test_a_training_that_fails_is_said_and_the_last_model_goes_on_serving(school: Class, monkeypatch):
+def test_a_training_that_fails_is_said_and_the_last_model_goes_on_serving(
+    school: Class, monkeypatch
+):
     class Enough(BaseException):
         """Ends a trainer that would try again for ever."""
 
@@ -320,20 +362,29 @@ def test_a_training_that_fails_is_said_and_the_last_model_goes_on_serving(school
         background._train(school.trainer, background.Pulse(school.project, lambda job: job()))
 
     noted = school.project.store.noted(NOTE)
-    assert noted["failed"] and noted["phase"] == "the last training failed: the loss became nan at step 3 of 60"
+    assert (
+        noted["failed"]
+        and noted["phase"] == "the last training failed: the loss became nan at step 3 of 60"
+    )
     assert _model(None, noted, None)["training"] is False
 
 
-def test_a_trainer_ends_when_a_tag_is_added_so_that_it_is_built_anew(school: Class, monkeypatch: pytest.MonkeyPatch):
+def test_a_trainer_ends_when_a_tag_is_added_so_that_it_is_built_anew(
+    school: Class, monkeypatch: pytest.MonkeyPatch
+):
     store = school.project.store
-    monkeypatch.setattr(background.time, "sleep", lambda seconds: store.note("tags", [*store.tags, "NEW"]))  # as another process does
+    monkeypatch.setattr(
+        background.time, "sleep", lambda seconds: store.note("tags", [*store.tags, "NEW"])
+    )  # as another process does
 
     background._train(school.trainer, background.Pulse(school.project, lambda job: job()))
 
     assert store.tags[-1] == "NEW"
 
 
-def test_answers_that_a_new_tag_leaves_open_do_not_call_for_a_training_again_and_again(school: Class):
+def test_answers_that_a_new_tag_leaves_open_do_not_call_for_a_training_again_and_again(
+    school: Class,
+):
     for sentence in list(school.project.store.sentences())[:4]:
         school.project.store.save(sentence.id, 1, "label", [])
     school.project.store.open_tags(["NEW"])
@@ -356,7 +407,13 @@ def test_the_last_two_models_are_kept_and_what_a_killed_trainer_left_is_cleared(
     with using_model(models / "003"):
         school.answer(4)
         school.trainer.step()
-        assert sorted(path.name for path in models.iterdir()) == ["003", "004", "005", "latest", "mine"]
+        assert sorted(path.name for path in models.iterdir()) == [
+            "003",
+            "004",
+            "005",
+            "latest",
+            "mine",
+        ]
     school.answer(4)
     school.trainer.step()
     assert sorted(path.name for path in models.iterdir()) == ["005", "006", "latest", "mine"]
@@ -405,7 +462,9 @@ def test_the_quota_reorders_and_keeps_its_share_at_every_place(empty, share):
 def test_a_span_is_as_sure_as_its_least_sure_token():
     found = suggestion(Guess(("B-PER", "I-PER", "O", "B-LOC"), 0.31234567, (0.9, 0.5, 0.99, 0.7)))
 
-    assert found["confidence"] == 0.5  # as the whole: the product over a long sentence says nothing to people
+    assert (
+        found["confidence"] == 0.5
+    )  # as the whole: the product over a long sentence says nothing to people
     assert found["spans"] == [
         {"start": 0, "end": 2, "tag": "PER", "confidence": 0.5},
         {"start": 3, "end": 4, "tag": "LOC", "confidence": 0.7},
@@ -420,7 +479,7 @@ def gazette(tmp_path_factory):
     """A tiny gazette project whose trainer is the real one, made as `annotate` makes it, with one epoch."""
     import torch
 
-    from seqmix.app.background import build_parts
+    from seqmix.app.trainer_process import build_parts
 
     folder = tmp_path_factory.mktemp("gazette") / "names"
     corpus = [s for s in sample("gazette:train") if len(s) < 25][:60]
@@ -444,7 +503,10 @@ def test_the_real_parts_rank_train_suggest_and_leave_a_tagger_that_predict_takes
     ada = own.store.annotator_by_token(token).id
     for _ in range(10):
         shown = next_sentence(own.store, ada, own.rules)
-        found = [Mark(s.start, s.end, s.type) for s in spans([str(t) for t in gold[shown.sentence.id].tags])]
+        found = [
+            Mark(s.start, s.end, s.type)
+            for s in spans([str(t) for t in gold[shown.sentence.id].tags])
+        ]
         own.store.save(shown.sentence.id, ada, "label", found, version=shown.version)
     assert trainer.step()
     last = own.store.generations(1)[-1]
@@ -455,7 +517,18 @@ def test_the_real_parts_rank_train_suggest_and_leave_a_tagger_that_predict_takes
     assert shown.stream == "audit" or 0 < shown.suggestion["confidence"] <= 1
     text = tmp_path / "notes.txt"
     text.write_text("Lena Meyer left Oslo .\n")
-    assert run(["predict", str(own.folder / last.model), str(text), "--out", str(tmp_path / "notes.jsonl")]) == 0
+    assert (
+        run(
+            [
+                "predict",
+                str(own.folder / last.model),
+                str(text),
+                "--out",
+                str(tmp_path / "notes.jsonl"),
+            ]
+        )
+        == 0
+    )
     assert (tmp_path / "notes.jsonl").read_text()
 
 
@@ -463,7 +536,11 @@ def test_the_real_parts_rank_train_suggest_and_leave_a_tagger_that_predict_takes
 
 
 def test_a_trainer_that_dies_is_started_again_and_the_trouble_is_told(tmp_path):
-    watched = Supervisor([sys.executable, "-c", "import time; print('here', flush=True); time.sleep(60)"], tmp_path / "log", wait=0.5)
+    watched = Supervisor(
+        [sys.executable, "-c", "import time; print('here', flush=True); time.sleep(60)"],
+        tmp_path / "log",
+        wait=0.5,
+    )
     watched.start()
     try:
         until(lambda: watched.pid is not None and watched.trouble() is None)
@@ -479,7 +556,9 @@ def test_a_trainer_that_dies_is_started_again_and_the_trouble_is_told(tmp_path):
 
 
 def test_a_command_that_always_fails_is_tried_less_and_less_often(tmp_path):
-    watched = Supervisor([sys.executable, "-c", "raise SystemExit('no good')"], tmp_path / "log", wait=0.2)
+    watched = Supervisor(
+        [sys.executable, "-c", "raise SystemExit('no good')"], tmp_path / "log", wait=0.2
+    )
     watched.start()
     until(lambda: watched.starts >= 3)
     trouble = watched.trouble()

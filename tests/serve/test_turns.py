@@ -11,8 +11,8 @@ from serving import project
 from sqlalchemy import event
 
 from seqmix.errors import DataError, StaleError, StoreError
-from seqmix.serve.records import Mark
-from seqmix.serve.turns import Turns
+from seqmix.serve.store.group_commit import Turns
+from seqmix.serve.store.records import Mark
 
 
 @pytest.fixture
@@ -48,7 +48,9 @@ def save(store, id, marks=(), version=0):
 
 
 def test_answers_that_wait_together_are_committed_together(own):
-    results, commits = together(own.store, *(save(own.store, f"s{i}", [Mark(0, 1, "PER")]) for i in range(6)))
+    results, commits = together(
+        own.store, *(save(own.store, f"s{i}", [Mark(0, 1, "PER")]) for i in range(6))
+    )
 
     assert commits == 1
     assert sorted(result.seq for result in results) == [1, 2, 3, 4, 5, 6]
@@ -65,7 +67,9 @@ def test_at_most_64_share_a_transaction(own, jobs, expected):
 def test_a_turn_waits_for_the_disk_unless_all_in_it_can_do_without(own, monkeypatch):
     asked = []
     writing = own.store.writing
-    monkeypatch.setattr(own.store, "writing", lambda durable: asked.append(durable) or writing(durable))
+    monkeypatch.setattr(
+        own.store, "writing", lambda durable: asked.append(durable) or writing(durable)
+    )
     turns = Turns(own.store)
 
     async def main():
@@ -88,7 +92,11 @@ def test_a_writer_nobody_closed_does_not_keep_the_process_alive(own):
 def test_a_refused_answer_is_refused_alone(own):
     store = own.store
     results, commits = together(
-        store, save(store, "s0"), save(store, "s1", [Mark(0, 99, "PER")]), save(store, "s2", version=9), save(store, "s3")
+        store,
+        save(store, "s0"),
+        save(store, "s1", [Mark(0, 99, "PER")]),
+        save(store, "s2", version=9),
+        save(store, "s3"),
     )
 
     assert commits == 1

@@ -22,10 +22,17 @@ def test_the_taggers_f1_has_not_drifted() -> None:
     less than another seed does (seeds 0 to 3 gave 58.6, 59.3, 61.1 and 59.3). The first starter is told from this one: 49.2 with seed 0.
     """
     train, test = seqmix.sample("gazette:train")[:100], seqmix.sample("gazette:test")
-    tagger = Tagger(settings=Settings(epochs=8, batch_size=8), device="cpu").fit(train, np.random.default_rng(0))
-    found = [list(paths[0].tags) for paths in tagger.best_paths([sentence.unlabeled() for sentence in test])]
+    tagger = Tagger(settings=Settings(epochs=8, batch_size=8), device="cpu").fit(
+        train, np.random.default_rng(0)
+    )
+    found = [
+        list(paths[0].tags)
+        for paths in tagger.best_paths([sentence.unlabeled() for sentence in test])
+    ]
 
-    assert 100 * score([list(sentence.tags) for sentence in test], found).f1 == pytest.approx(F1, abs=3)
+    assert 100 * score([list(sentence.tags) for sentence in test], found).f1 == pytest.approx(
+        F1, abs=3
+    )
 
 
 def test_the_language_models_perplexity_has_not_drifted() -> None:

@@ -46,7 +46,9 @@ def test_the_files_are_weights_configs_and_a_tokenizer_and_nothing_that_runs():
         "tokenizer.json",
     ]
     for path in FILES.glob("*.safetensors"):
-        with safe_open(path, "pt") as file:  # refuses whatever is no safetensors, a pickle by that name for one
+        with safe_open(
+            path, "pt"
+        ) as file:  # refuses whatever is no safetensors, a pickle by that name for one
             assert len(list(file.keys())) > 50
     for path in FILES.glob("*.json"):
         assert "auto_map" not in json.loads(path.read_text(encoding="utf-8"))
@@ -98,12 +100,22 @@ def test_the_bare_encoder_is_the_one_under_the_masked_lm(masked):
 
     assert bare.state_dict().keys() == under.keys()
     assert all(torch.equal(value, under[key]) for key, value in bare.state_dict().items())
-    assert (bare.config.num_hidden_layers, bare.config.hidden_size, bare.config.max_position_embeddings) == (6, 384, 256)
+    assert (
+        bare.config.num_hidden_layers,
+        bare.config.hidden_size,
+        bare.config.max_position_embeddings,
+    ) == (6, 384, 256)
 
 
 def test_the_tokenizer_knows_its_special_pieces(masked, causal):
     for (model, tokenizer), name in ((masked, "encoder"), (causal, "lm")):
-        ids = (tokenizer.pad_token_id, tokenizer.unk_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.mask_token_id)
+        ids = (
+            tokenizer.pad_token_id,
+            tokenizer.unk_token_id,
+            tokenizer.cls_token_id,
+            tokenizer.sep_token_id,
+            tokenizer.mask_token_id,
+        )
         assert ids == (0, 100, 101, 102, 103), name
         assert (tokenizer.bos_token_id, tokenizer.eos_token_id) == (101, 102)
         assert len(tokenizer) == model.config.vocab_size == 28996
@@ -126,11 +138,26 @@ def top(masked, text: str, n: int = 10) -> list[str]:
     encoded = tokenizer(text, return_tensors="pt")
     (at,) = (encoded.input_ids[0] == tokenizer.mask_token_id).nonzero(as_tuple=True)[0].tolist()
     with torch.inference_mode():
-        return tokenizer.convert_ids_to_tokens(model(**encoded).logits[0, at].topk(n).indices.tolist())
+        return tokenizer.convert_ids_to_tokens(
+            model(**encoded).logits[0, at].topk(n).indices.tolist()
+        )
 
 
 def test_the_masked_lm_knows_what_kind_of_word_is_missing(masked):
-    months = {"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"}
+    months = {
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    }
 
     assert "Paris" in top(masked, "The capital of France is [MASK] .")
     assert top(masked, "He was born in New [MASK] City .", 3)[0] == "York"
@@ -142,13 +169,20 @@ def test_the_language_model_prefers_sentences_as_people_wrote_them(causal):
     rng = np.random.default_rng(0)
 
     def loss(tokens: list[str]) -> float:
-        ids = torch.tensor([[101, *tokenizer(" ".join(tokens), add_special_tokens=False).input_ids, 102]])
+        ids = torch.tensor(
+            [[101, *tokenizer(" ".join(tokens), add_special_tokens=False).input_ids, 102]]
+        )
         with torch.inference_mode():
-            return torch.nn.functional.cross_entropy(model(input_ids=ids).logits[0, :-1], ids[0, 1:]).item()
+            return torch.nn.functional.cross_entropy(
+                model(input_ids=ids).logits[0, :-1], ids[0, 1:]
+            ).item()
 
     sentences = [s for s in sample("gazette:dev") if 6 <= len(s) <= 20][:30]
     assert len(sentences) == 30
-    won = [loss(list(s.tokens)) < loss([s.tokens[i] for i in rng.permutation(len(s))]) for s in sentences]
+    won = [
+        loss(list(s.tokens)) < loss([s.tokens[i] for i in rng.permutation(len(s))])
+        for s in sentences
+    ]
 
     assert sum(won) >= 24
 
@@ -183,9 +217,14 @@ def test_a_folder_is_read_with_and_without_the_masked_lm_head(tmp_path):
 def test_code_in_a_model_folder_is_not_run(tmp_path):
     """A folder whose config points at its own Python file: the file must stay unread."""
     folder = Path(tiny.write_bert(tmp_path / "bert"))
-    (folder / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Evil: pass\n")
+    (folder / "evil.py").write_text(
+        f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Evil: pass\n"
+    )
     config = json.loads((folder / "config.json").read_text())
-    config |= {"model_type": "evil", "auto_map": {"AutoConfig": "evil.Evil", "AutoModel": "evil.Evil"}}
+    config |= {
+        "model_type": "evil",
+        "auto_map": {"AutoConfig": "evil.Evil", "AutoModel": "evil.Evil"},
+    }
     (folder / "config.json").write_text(json.dumps(config))
 
     with pytest.raises(ModelError) as caught:

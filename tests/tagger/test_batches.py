@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqmix.tagger.batches import draw_batches
 from seqmix.tagger.pieces import Window
+from seqmix.tagger.training.batch_order import draw_batches
 
 
 def texts(*numbers: int) -> list[list[Window]]:
     """Sentences of one window each, told apart by their pieces."""
-    return [[Window(np.array([101, number, 102]), np.array([0]), np.array([1]))] for number in numbers]
+    return [
+        [Window(np.array([101, number, 102]), np.array([0]), np.array([1]))] for number in numbers
+    ]
 
 
 def stream(windows, size: int, total: int, seed: int) -> list[int]:
@@ -33,13 +35,17 @@ def test_every_sentence_comes_once_an_epoch_in_batches_of_equal_size(n, size, to
 
 
 def test_each_epoch_and_each_seed_has_an_order_of_its_own():
-    orders = [tuple(batch) for seed in (0, 1) for batch in draw_batches(texts(*range(20)), 20, 3, seed)]
+    orders = [
+        tuple(batch) for seed in (0, 1) for batch in draw_batches(texts(*range(20)), 20, 3, seed)
+    ]
 
     assert len(set(orders)) == 6
 
 
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(0, 2**62))
-def test_shared_sentences_come_in_one_order_however_many_others_lie_between(labeled, generated, seed):
+def test_shared_sentences_come_in_one_order_however_many_others_lie_between(
+    labeled, generated, seed
+):
     alone = stream(texts(*range(labeled)), 4, 40, seed)
     among = [i for i in stream(texts(*range(labeled + generated)), 4, 40, seed) if i < labeled]
 

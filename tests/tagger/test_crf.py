@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, log_partition_by_halves, marginals, target_score
+from seqmix.tagger.crf import (
+    IMPOSSIBLE,
+    Chain,
+    best_paths,
+    log_partition,
+    log_partition_by_halves,
+    marginals,
+    target_score,
+)
 
 
 def random_problem(seed: int, lengths: tuple[int, ...], tags: int) -> tuple[Tensor, Tensor, Chain]:
@@ -20,7 +28,11 @@ def random_problem(seed: int, lengths: tuple[int, ...], tags: int) -> tuple[Tens
     def draw(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator, dtype=torch.float64) * 1.5
 
-    return draw(len(lengths), max(lengths), tags), torch.tensor(lengths), Chain(draw(tags, tags), draw(tags), draw(tags))
+    return (
+        draw(len(lengths), max(lengths), tags),
+        torch.tensor(lengths),
+        Chain(draw(tags, tags), draw(tags), draw(tags)),
+    )
 
 
 def path_score(emissions: Tensor, path: tuple[int, ...], chain: Chain) -> Tensor:
@@ -35,7 +47,9 @@ def path_score(emissions: Tensor, path: tuple[int, ...], chain: Chain) -> Tensor
 
 def every_path(emissions: Tensor, chain: Chain) -> dict[tuple[int, ...], Tensor]:
     length, tags = emissions.shape
-    return {path: path_score(emissions, path, chain) for path in product(range(tags), repeat=length)}
+    return {
+        path: path_score(emissions, path, chain) for path in product(range(tags), repeat=length)
+    }
 
 
 problems = st.builds(
@@ -77,7 +91,9 @@ def test_viterbi_finds_the_best_path(problem):
     emissions, lengths, chain = problem
     found, scores = best_paths(emissions, lengths, chain)
 
-    for own, length, path, value in zip(emissions, lengths.tolist(), found[:, 0].tolist(), scores[:, 0].tolist(), strict=True):
+    for own, length, path, value in zip(
+        emissions, lengths.tolist(), found[:, 0].tolist(), scores[:, 0].tolist(), strict=True
+    ):
         best = max(every_path(own[:length], chain).items(), key=lambda item: item[1].item())
         assert tuple(path[:length]) == best[0]
         assert value == pytest.approx(best[1].item(), abs=1e-9)
@@ -89,12 +105,16 @@ def test_n_best_is_the_head_of_the_sorted_list_of_all_paths(problem, n):
     found, scores = best_paths(emissions, lengths, chain, n)
 
     assert found.shape == (len(lengths), n, emissions.shape[1])
-    for own, length, paths, values in zip(emissions, lengths.tolist(), found.tolist(), scores.tolist(), strict=True):
+    for own, length, paths, values in zip(
+        emissions, lengths.tolist(), found.tolist(), scores.tolist(), strict=True
+    ):
         ranked = sorted(every_path(own[:length], chain).items(), key=lambda item: -item[1].item())
         head = ranked[:n]
         assert [tuple(path[:length]) for path in paths[: len(head)]] == [path for path, _ in head]
         assert values[: len(head)] == pytest.approx([score.item() for _, score in head], abs=1e-9)
-        assert all(value == -torch.inf for value in values[len(head) :])  # there are no more paths than that
+        assert all(
+            value == -torch.inf for value in values[len(head) :]
+        )  # there are no more paths than that
 
 
 @given(problems, st.integers(0, 2**32))
@@ -102,12 +122,16 @@ def test_a_restricted_chain_leaves_only_paths_of_allowed_moves(problem, seed):
     emissions, lengths, chain = problem
     tags = emissions.shape[2]
     generator = torch.Generator().manual_seed(seed)
-    start, moves, end = (torch.rand(*shape, generator=generator) < 0.7 for shape in ((tags,), (tags, tags), (tags,)))
+    start, moves, end = (
+        torch.rand(*shape, generator=generator) < 0.7 for shape in ((tags,), (tags, tags), (tags,))
+    )
     tight = chain.restricted(start, moves, end)
     found, _ = best_paths(emissions, lengths, tight, 4)
     partition = log_partition(emissions, lengths, tight)
 
-    for own, length, paths, log_z in zip(emissions, lengths.tolist(), found.tolist(), partition.tolist(), strict=True):
+    for own, length, paths, log_z in zip(
+        emissions, lengths.tolist(), found.tolist(), partition.tolist(), strict=True
+    ):
         allowed = {
             path: score.item()
             for path, score in every_path(own[:length], chain).items()
@@ -116,7 +140,12 @@ def test_a_restricted_chain_leaves_only_paths_of_allowed_moves(problem, seed):
         ranked = sorted(allowed, key=lambda path: -allowed[path])[:4]
         assert [tuple(path[:length]) for path in paths[: len(ranked)]] == ranked
         if allowed:
-            assert log_z == pytest.approx(torch.logsumexp(torch.tensor(list(allowed.values()), dtype=torch.float64), 0).item(), abs=1e-9)
+            assert log_z == pytest.approx(
+                torch.logsumexp(
+                    torch.tensor(list(allowed.values()), dtype=torch.float64), 0
+                ).item(),
+                abs=1e-9,
+            )
         else:
             assert log_z < IMPOSSIBLE / 2  # finite all the same
 
@@ -128,7 +157,9 @@ def test_what_stands_behind_the_end_changes_nothing():
         row[length:] = 1e3
 
     for function in (log_partition, marginals, lambda *given: best_paths(*given, 3)[1]):
-        torch.testing.assert_close(function(emissions, lengths, chain), function(other, lengths, chain))
+        torch.testing.assert_close(
+            function(emissions, lengths, chain), function(other, lengths, chain)
+        )
 
 
 def hard(path: tuple[int, ...], tags: int, length: int) -> Tensor:
@@ -141,21 +172,35 @@ def hard(path: tuple[int, ...], tags: int, length: int) -> Tensor:
 def test_the_score_of_hard_rows_is_the_score_of_their_path(problem, seed):
     emissions, lengths, chain = problem
     batch, longest, tags = emissions.shape
-    drawn = torch.randint(tags, (batch, longest), generator=torch.Generator().manual_seed(seed)).tolist()
+    drawn = torch.randint(
+        tags, (batch, longest), generator=torch.Generator().manual_seed(seed)
+    ).tolist()
     paths = [tuple(own[:length]) for own, length in zip(drawn, lengths.tolist(), strict=True)]
-    found = target_score(emissions, lengths, torch.stack([hard(path, tags, longest) for path in paths]), chain)
+    found = target_score(
+        emissions, lengths, torch.stack([hard(path, tags, longest) for path in paths]), chain
+    )
 
-    assert found.tolist() == pytest.approx([path_score(e, path, chain).item() for e, path in zip(emissions, paths, strict=True)], abs=1e-9)
+    assert found.tolist() == pytest.approx(
+        [path_score(e, path, chain).item() for e, path in zip(emissions, paths, strict=True)],
+        abs=1e-9,
+    )
 
 
 @given(problems, st.integers(0, 2**32))
 def test_the_score_of_soft_rows_is_the_expected_score_of_independent_draws(problem, seed):
     emissions, lengths, chain = problem
-    rows = torch.rand(emissions.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) + 0.01
+    rows = (
+        torch.rand(
+            emissions.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+        )
+        + 0.01
+    )
     rows = rows / rows.sum(2, keepdim=True)
     found = target_score(emissions, lengths, rows, chain)
 
-    for own, q, length, value in zip(emissions, rows, lengths.tolist(), found.tolist(), strict=True):
+    for own, q, length, value in zip(
+        emissions, rows, lengths.tolist(), found.tolist(), strict=True
+    ):
         expected = sum(
             score.item() * torch.stack([q[t, tag] for t, tag in enumerate(path)]).prod().item()
             for path, score in every_path(own[:length], chain).items()
@@ -174,9 +219,13 @@ def test_missing_rows_among_hard_ones_are_summed_over_every_completion(problem, 
     rows[missing] = torch.nan
     found = target_score(emissions, lengths, rows, chain)
 
-    for own, path, gone, length, value in zip(emissions, drawn.tolist(), missing.tolist(), lengths.tolist(), found.tolist(), strict=True):
+    for own, path, gone, length, value in zip(
+        emissions, drawn.tolist(), missing.tolist(), lengths.tolist(), found.tolist(), strict=True
+    ):
         fitting = [
-            score for other, score in every_path(own[:length], chain).items() if all(gone[t] or other[t] == path[t] for t in range(length))
+            score
+            for other, score in every_path(own[:length], chain).items()
+            if all(gone[t] or other[t] == path[t] for t in range(length))
         ]
         assert value == pytest.approx(torch.logsumexp(torch.stack(fitting), 0).item(), abs=1e-9)
 
@@ -194,11 +243,18 @@ def test_nothing_labeled_scores_the_partition(problem):
 def test_the_recursion_and_the_closed_form_agree_on_soft_rows(problem, seed):
     """A missing row in one sentence sends the whole batch through the recursion; the others must not notice."""
     emissions, lengths, chain = problem
-    rows = torch.rand(emissions.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) + 0.01
+    rows = (
+        torch.rand(
+            emissions.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+        )
+        + 0.01
+    )
     rows = rows / rows.sum(2, keepdim=True)
     plain = target_score(emissions, lengths, rows, chain)
     more = torch.cat([rows, torch.full_like(rows[:1], torch.nan)])
-    found = target_score(torch.cat([emissions, emissions[:1]]), torch.cat([lengths, lengths[:1]]), more, chain)
+    found = target_score(
+        torch.cat([emissions, emissions[:1]]), torch.cat([lengths, lengths[:1]]), more, chain
+    )
 
     torch.testing.assert_close(found[:-1], plain, atol=1e-9, rtol=0)
 

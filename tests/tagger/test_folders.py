@@ -16,11 +16,15 @@ from seqmix.tagger import Settings, Tagger, tagger
 
 @pytest.fixture
 def model(bert: str, tmp_path: Path) -> Path:
-    Tagger(bert, "linear", Settings(steps=1), "cpu").fit(tiny.toy(4), np.random.default_rng(0)).save(tmp_path / "ner")
+    Tagger(bert, "linear", Settings(steps=1), "cpu").fit(
+        tiny.toy(4), np.random.default_rng(0)
+    ).save(tmp_path / "ner")
     return tmp_path / "ner"
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"]
+)
 def test_one_flipped_bit_is_noticed(model: Path, name: str) -> None:
     content = bytearray((model / name).read_bytes())
     content[-10] ^= 1
@@ -33,7 +37,12 @@ def test_one_flipped_bit_is_noticed(model: Path, name: str) -> None:
 
 def test_a_folder_without_checksums_loads(model: Path) -> None:
     described = json.loads((model / "tagger.json").read_text())
-    assert set(described.pop("checksums")) == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+    assert set(described.pop("checksums")) == {
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
     (model / "tagger.json").write_text(json.dumps(described))
 
     assert Tagger.load(model).tag_set is not None
@@ -42,11 +51,21 @@ def test_a_folder_without_checksums_loads(model: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "kind", "said"),
     [
-        (SafetensorError("I/O error: No space left on device (os error 28)"), ModelError, "cannot write the model folder"),
-        (OSError(28, "No space left on device"), DataError, "cannot write here: No space left on device"),
+        (
+            SafetensorError("I/O error: No space left on device (os error 28)"),
+            ModelError,
+            "cannot write the model folder",
+        ),
+        (
+            OSError(28, "No space left on device"),
+            DataError,
+            "cannot write here: No space left on device",
+        ),
     ],
 )
-def test_a_disk_that_is_full_is_one_line_and_the_old_model_stays(model: Path, monkeypatch, error, kind, said) -> None:
+def test_a_disk_that_is_full_is_one_line_and_the_old_model_stays(
+    model: Path, monkeypatch, error, kind, said
+) -> None:
     own, before = Tagger.load(model), {file.name: file.read_bytes() for file in model.iterdir()}
 
     def full(*_) -> None:

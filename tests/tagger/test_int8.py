@@ -13,7 +13,9 @@ from seqmix.tagger import Settings, Tagger, int8
 
 @pytest.fixture(scope="module")
 def tagger() -> Tagger:
-    return Tagger(settings=Settings(steps=12), device="cpu").fit(sample("gazette:train")[:64], np.random.default_rng(0))
+    return Tagger(settings=Settings(steps=12), device="cpu").fit(
+        sample("gazette:train")[:64], np.random.default_rng(0)
+    )
 
 
 def test_the_order_of_a_pool_hardly_changes_and_the_tagger_not_at_all(tagger):
@@ -37,7 +39,9 @@ def test_a_copy_for_scoring_is_not_trained_further_or_saved(tagger, tmp_path):
 
 
 def test_a_cpu_that_dies_of_it_is_found_out_and_said(tagger, monkeypatch):
-    monkeypatch.setattr(int8.sys, "executable", "/bin/false")  # what a process that was killed looks like: not 0
+    monkeypatch.setattr(
+        int8.sys, "executable", "/bin/false"
+    )  # what a process that was killed looks like: not 0
     int8.works.cache_clear()
 
     with pytest.raises(ConfigError, match="do not work with this CPU"):

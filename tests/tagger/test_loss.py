@@ -22,8 +22,16 @@ def network(request) -> Network:
 
 def make(head: str) -> Network:
     """A network in float64 whose encoder is of no interest; the chain is not zero."""
-    config = BertConfig(vocab_size=8, hidden_size=4, num_hidden_layers=1, num_attention_heads=1, intermediate_size=4)
-    network = Network(BertModel(config, add_pooling_layer=False), TAGS, head, 0.0, torch.Generator().manual_seed(0)).double()
+    config = BertConfig(
+        vocab_size=8, hidden_size=4, num_hidden_layers=1, num_attention_heads=1, intermediate_size=4
+    )
+    network = Network(
+        BertModel(config, add_pooling_layer=False),
+        TAGS,
+        head,
+        0.0,
+        torch.Generator().manual_seed(0),
+    ).double()
     if network.chain is not None:
         for number, parameter in enumerate(network.chain.parameters()):
             parameter.data = draw(20 + number, *parameter.shape)
@@ -64,7 +72,10 @@ def test_the_gradient_equals_a_central_difference_written_out(network, rows):
         shift[place] = step
         shift = shift.view_as(scores)
         with torch.no_grad():
-            above, below = network.loss(scores + shift, rows, LENGTHS), network.loss(scores - shift, rows, LENGTHS)
+            above, below = (
+                network.loss(scores + shift, rows, LENGTHS),
+                network.loss(scores - shift, rows, LENGTHS),
+            )
         expected.view(-1)[place] = (above - below) / (2 * step)
     torch.testing.assert_close(scores.grad, expected, atol=1e-8, rtol=1e-5)
     assert scores.grad[1].abs().max() > 1e-3  # a soft row does pull
@@ -73,7 +84,9 @@ def test_the_gradient_equals_a_central_difference_written_out(network, rows):
 @pytest.mark.parametrize("rows", [soft_rows(), mixed_rows()], ids=["soft", "mixed"])
 def test_the_gradient_of_the_chain_equals_finite_differences(rows):
     network, scores = make("crf"), draw(1, WORDS, TAGS)
-    values = [parameter.detach().clone().requires_grad_() for parameter in network.chain.parameters()]
+    values = [
+        parameter.detach().clone().requires_grad_() for parameter in network.chain.parameters()
+    ]
     del network.chain  # a module may not be replaced by a function in place
 
     def loss(*given: Tensor) -> Tensor:
@@ -89,7 +102,9 @@ def test_a_one_hot_row_costs_what_torch_says_a_hard_label_costs():
 
     found = make("linear").loss(scores, torch.nn.functional.one_hot(tags, TAGS).double(), LENGTHS)
 
-    assert found.item() == pytest.approx(torch.nn.functional.cross_entropy(scores, tags).item(), abs=1e-6)
+    assert found.item() == pytest.approx(
+        torch.nn.functional.cross_entropy(scores, tags).item(), abs=1e-6
+    )
 
 
 def test_a_soft_row_costs_what_torch_says_class_probabilities_cost():
@@ -105,7 +120,9 @@ def test_a_crf_without_chain_scores_costs_what_the_linear_head_costs():
     for parameter in network.chain.parameters():
         parameter.data.zero_()
 
-    assert network.loss(scores, rows, LENGTHS).item() == pytest.approx(make("linear").loss(scores, rows, LENGTHS).item(), abs=1e-12)
+    assert network.loss(scores, rows, LENGTHS).item() == pytest.approx(
+        make("linear").loss(scores, rows, LENGTHS).item(), abs=1e-12
+    )
 
 
 @heads
@@ -149,7 +166,9 @@ def test_a_batch_without_any_label_costs_nothing_and_pulls_at_nothing(network):
 def test_the_crf_loss_is_the_negative_log_likelihood_a_word():
     network, scores = make("crf"), draw(1, WORDS, TAGS)
     paths = [(0, 1, 2, 2), (1,), (2, 0, 1)]
-    rows = torch.nn.functional.one_hot(torch.tensor([tag for path in paths for tag in path]), TAGS).double()
+    rows = torch.nn.functional.one_hot(
+        torch.tensor([tag for path in paths for tag in path]), TAGS
+    ).double()
     transitions, start, end = (p.detach() for p in network.chain.parameters())
 
     total = 0.0

@@ -9,14 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tiny
-from seqmix.tagger.masking import Rows, Vocabulary, batches, drawn, each_once, rows_of
+from seqmix.tagger.adaptation.masking import Rows, Vocabulary, batches, drawn, each_once, rows_of
 from seqmix.tagger.pieces import WordPieces
 
 TOKENIZER = tiny.bert_tokenizer()
 VOCABULARY = Vocabulary.of(TOKENIZER)
 CPU = torch.device("cpu")
 PAD, UNK, CLS, SEP, MASK = range(5)
-words = st.one_of(st.sampled_from(tiny.WORDS), st.text("abcXYZ", min_size=1, max_size=6), st.sampled_from(["[MASK]", "[UNK]", "é"]))
+words = st.one_of(
+    st.sampled_from(tiny.WORDS),
+    st.text("abcXYZ", min_size=1, max_size=6),
+    st.sampled_from(["[MASK]", "[UNK]", "é"]),
+)
 texts = st.lists(st.lists(words, min_size=1, max_size=40), min_size=1, max_size=12)
 
 
@@ -31,7 +35,11 @@ def laid(sentences, limit: int = 24, **more) -> Rows:
 def unit_pieces(rows: Rows) -> list[tuple[int, ...]]:
     """The pieces of each unit that can be hidden, in their order."""
     flat_units, flat_ids = rows.units.ravel(), rows.ids.ravel()
-    return [tuple(flat_ids[flat_units == unit].tolist()) for unit in range(1, rows.n_units + 1) if (flat_units == unit).any()]
+    return [
+        tuple(flat_ids[flat_units == unit].tolist())
+        for unit in range(1, rows.n_units + 1)
+        if (flat_units == unit).any()
+    ]
 
 
 def may_be_hidden(sentences, limit: int = 24) -> list[tuple[int, ...]]:
@@ -58,7 +66,9 @@ def test_a_unit_stands_in_one_window_without_a_gap(sentences):
 @given(texts)
 def test_every_window_stands_in_a_row_from_its_first_piece_to_its_last(sentences):
     rows = laid(sentences, first_position=5, pad=UNK)
-    expected = sorted(tuple(w.ids.tolist()) for own in WordPieces(TOKENIZER, 24).encode(sentences) for w in own)
+    expected = sorted(
+        tuple(w.ids.tolist()) for own in WordPieces(TOKENIZER, 24).encode(sentences) for w in own
+    )
     found = []
     for row in range(len(rows)):
         for number in range(1, rows.segments[row].max() + 1):
@@ -102,11 +112,15 @@ def test_no_sentence_makes_no_row():
 
 
 def epoch(rows: Rows, hidden, n: int = 1, seed: int = 0):
-    return list(batches(rows, hidden, rng(seed).permutation(len(rows)), n, VOCABULARY, rng(seed), CPU))
+    return list(
+        batches(rows, hidden, rng(seed).permutation(len(rows)), n, VOCABULARY, rng(seed), CPU)
+    )
 
 
 @given(texts, st.integers(1, 5), st.integers(0, 2**32))
-def test_a_batch_differs_from_the_text_at_hidden_places_only_and_knows_the_truth(sentences, n, seed):
+def test_a_batch_differs_from_the_text_at_hidden_places_only_and_knows_the_truth(
+    sentences, n, seed
+):
     rows = laid(sentences)
     n = min(n, len(rows))
     order = rng(seed).permutation(len(rows))
@@ -156,6 +170,13 @@ def test_special_pieces_are_the_named_ones_and_the_spare_entries():
     tokenizer.add_tokens(["[unused1]"])
     vocabulary = Vocabulary.of(tokenizer)
 
-    assert np.flatnonzero(vocabulary.special).tolist() == [PAD, UNK, CLS, SEP, MASK, len(tokenizer) - 1]
+    assert np.flatnonzero(vocabulary.special).tolist() == [
+        PAD,
+        UNK,
+        CLS,
+        SEP,
+        MASK,
+        len(tokenizer) - 1,
+    ]
     assert vocabulary.mask == MASK
     assert len(vocabulary.ordinary) == len(tokenizer) - 6

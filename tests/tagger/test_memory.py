@@ -12,12 +12,22 @@ import torch
 import tiny
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ModelError
-from seqmix.tagger import Settings, Tagger, graphs, memory, training
+from seqmix.tagger import Settings, Tagger
 from seqmix.tagger.network import Network
+from seqmix.tagger.training import cuda_graphs as graphs
+from seqmix.tagger.training import loop as training
+from seqmix.tagger.training import memory
 
 heads = pytest.mark.parametrize("head", ["linear", "crf"])
 SOFT = [
-    Sentence(s.id, s.tokens, tuple(None if i == 1 else {tag: 0.7, "O": 0.3} if tag != "O" else tag for i, tag in enumerate(s.tags)))
+    Sentence(
+        s.id,
+        s.tokens,
+        tuple(
+            None if i == 1 else {tag: 0.7, "O": 0.3} if tag != "O" else tag
+            for i, tag in enumerate(s.tags)
+        ),
+    )
     for s in tiny.toy(24)
 ]
 
@@ -32,7 +42,12 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def fitted(encoder: str, head: str, **settings) -> Tagger:
-    return Tagger(encoder, head, Settings(**{"epochs": 2, "batch_size": 8, "lr": 1e-3, "dropout": 0.0, **settings}), "cpu").fit(SOFT, rng())
+    return Tagger(
+        encoder,
+        head,
+        Settings(**{"epochs": 2, "batch_size": 8, "lr": 1e-3, "dropout": 0.0, **settings}),
+        "cpu",
+    ).fit(SOFT, rng())
 
 
 @pytest.fixture
@@ -43,7 +58,9 @@ def small(monkeypatch):
     def refuse(words: int, error: Exception) -> None:
         def loss(self, scores, rows, lengths):
             if sum(lengths) > words:
-                (scores.sum() * 0 + 1e6).backward(retain_graph=True)  # subtle: it may run out when some gradients are there already
+                (scores.sum() * 0 + 1e6).backward(
+                    retain_graph=True
+                )  # subtle: it may run out when some gradients are there already
                 raise error
             return real(self, scores, rows, lengths)
 
@@ -57,19 +74,25 @@ def small(monkeypatch):
     "error",
     [
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
-        RuntimeError("[enforce fail at alloc_cpu.cpp:118] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 9"),
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:118] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 9"
+        ),
         MemoryError(),
     ],
     ids=["cuda", "cpu", "python"],
 )
-def test_a_batch_that_does_not_fit_is_trained_in_parts_and_gives_the_same_weights(still_bert, head, error, small, caplog):
+def test_a_batch_that_does_not_fit_is_trained_in_parts_and_gives_the_same_weights(
+    still_bert, head, error, small, caplog
+):
     whole = fitted(still_bert, head)
     small(20, error)
 
     with caplog.at_level(logging.WARNING):
         parted = fitted(still_bert, head)
 
-    for (name, a), (_, b) in zip(whole._network.named_parameters(), parted._network.named_parameters(), strict=True):
+    for (name, a), (_, b) in zip(
+        whole._network.named_parameters(), parted._network.named_parameters(), strict=True
+    ):
         if not name.endswith("key.bias"):  # its gradient is 0 but for rounding, which Adam blows up
             assert torch.allclose(a, b, atol=1e-4), name
     fitted(still_bert, head)
@@ -80,7 +103,10 @@ def test_a_batch_that_does_not_fit_is_trained_in_parts_and_gives_the_same_weight
 def test_a_sentence_that_does_not_fit_alone_is_named(still_bert, small):
     small(3, MemoryError())
 
-    with pytest.raises(ModelError, match=r"memory does not hold one sentence alone: 'toy:\d+'; lower training\.max_pieces"):
+    with pytest.raises(
+        ModelError,
+        match=r"memory does not hold one sentence alone: 'toy:\d+'; lower training\.max_pieces",
+    ):
         fitted(still_bert, "linear")
 
 
@@ -106,7 +132,9 @@ def test_a_real_allocator_that_says_no_is_understood():
         try:
             raise torch.OutOfMemoryError("CUDA out of memory.")
         finally:
-            raise RuntimeError("CUDA error: operation failed due to a previous error during capture")
+            raise RuntimeError(
+                "CUDA error: operation failed due to a previous error during capture"
+            )
     except RuntimeError as error:
         assert memory.ran_out(error)
 
@@ -122,7 +150,10 @@ def test_replayed_steps_that_do_not_fit_are_done_one_by_one(still_bert, monkeypa
     with caplog.at_level(logging.WARNING):
         found = fitted(still_bert, "linear")
 
-    assert all(torch.equal(a, b) for a, b in zip(expected._network.parameters(), found._network.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(expected._network.parameters(), found._network.parameters(), strict=True)
+    )
     assert "step by step" in caplog.text and not graphs._stages
 
 
@@ -146,10 +177,14 @@ def test_a_loss_that_is_no_number_names_the_step_and_its_sentences(still_bert, m
     monkeypatch.setattr(training, "_work", lambda *_: work)
 
     with pytest.raises(ModelError) as caught:
-        Tagger(still_bert, "linear", Settings(epochs=2, batch_size=8, dropout=0.0), "cpu").fit(sentences, rng())
+        Tagger(still_bert, "linear", Settings(epochs=2, batch_size=8, dropout=0.0), "cpu").fit(
+            sentences, rng()
+        )
 
     named = ", ".join(sentences[i].id for i in chosen)
-    assert str(caught.value).startswith(f"the loss became nan at step 5 of 6, whose sentences are {named}; lower the learning rate")
+    assert str(caught.value).startswith(
+        f"the loss became nan at step 5 of 6, whose sentences are {named}; lower the learning rate"
+    )
 
 
 def _drawn(encoder: str, sentences: list[Sentence]) -> list[list[int]]:
@@ -164,7 +199,9 @@ def _drawn(encoder: str, sentences: list[Sentence]) -> list[list[int]]:
 
     training.draw_batches = batches
     try:
-        Tagger(encoder, "linear", Settings(epochs=2, batch_size=8, dropout=0.0), "cpu").fit(sentences, rng())
+        Tagger(encoder, "linear", Settings(epochs=2, batch_size=8, dropout=0.0), "cpu").fit(
+            sentences, rng()
+        )
     finally:
         training.draw_batches = real
     return drawn
@@ -200,8 +237,27 @@ def test_a_training_that_is_lost_leaves_the_last_good_tagger(still_bert, monkeyp
 @heads
 def test_a_gpu_that_is_too_small_still_trains(head, caplog):
     """A real allocator with a limit: first on replaying, then on whole batches."""
-    words = ("the", "Lena", "of", "Oslo", "works", "at", "Acme", "in", "Rome", "and", "left", "New", "York", "with", "Mary", "Smith")
-    long = [Sentence(f"s{i}", (*words * 6, str(i)), ("O",) * (6 * len(words) + 1)) for i in range(256)]
+    words = (
+        "the",
+        "Lena",
+        "of",
+        "Oslo",
+        "works",
+        "at",
+        "Acme",
+        "in",
+        "Rome",
+        "and",
+        "left",
+        "New",
+        "York",
+        "with",
+        "Mary",
+        "Smith",
+    )
+    long = [
+        Sentence(f"s{i}", (*words * 6, str(i)), ("O",) * (6 * len(words) + 1)) for i in range(256)
+    ]
     long[0] = Sentence("s0", long[0].tokens, ("O", "B-PER", *long[0].tags[2:]))
     settings = Settings(steps=3, batch_size=256)
     torch.cuda.reset_peak_memory_stats()
@@ -210,7 +266,9 @@ def test_a_gpu_that_is_too_small_still_trains(head, caplog):
     graphs.forget_stages()
     memory.release()
     try:
-        torch.cuda.set_per_process_memory_fraction(limit / torch.cuda.get_device_properties(0).total_memory)
+        torch.cuda.set_per_process_memory_fraction(
+            limit / torch.cuda.get_device_properties(0).total_memory
+        )
         with caplog.at_level(logging.WARNING):
             tagger = Tagger("starter", head, settings, "cuda").fit(long, rng())
     finally:
@@ -222,7 +280,9 @@ def test_a_gpu_that_is_too_small_still_trains(head, caplog):
 
 def test_an_endless_sentence_is_trained_on_in_its_labeled_stretches(monkeypatch):
     monkeypatch.setattr(memory, "_STRETCH", 2)
-    sentence = Sentence("s", ("Lena", "left", "for", "Rome", "today"), ("B-PER", "O", None, None, "O"))
+    sentence = Sentence(
+        "s", ("Lena", "left", "for", "Rome", "today"), ("B-PER", "O", None, None, "O")
+    )
 
     assert [(s.id, s.tokens, s.tags) for s in memory.stretches(sentence)] == [
         ("s+0", ("Lena", "left"), ("B-PER", "O")),

@@ -13,13 +13,15 @@ from seqmix.errors import ConfigError
 from seqmix.tagger import Settings, Tagger
 from seqmix.tagger.network import Mixup, Network
 from seqmix.tagger.pieces import pack
-from seqmix.tagger.training import _mixup
+from seqmix.tagger.training.loop import _mixup
 
 TAGS = TagSet.ordered(["O", "B-PER", "B-LOC"])
 SENTENCES = [
     Sentence("a", ("Lena", "lives", "in", "Oslo"), ("B-PER", "O", "O", "B-LOC")),
     Sentence("b", ("Ada", "left"), ("B-PER", "O")),
-    Sentence("c", ("the", "Rome", "of", "Bo", "and", "Smith"), ("O", "B-LOC", "O", "B-PER", "O", "B-PER")),
+    Sentence(
+        "c", ("the", "Rome", "of", "Bo", "and", "Smith"), ("O", "B-LOC", "O", "B-PER", "O", "B-PER")
+    ),
 ]
 
 
@@ -32,25 +34,39 @@ def started(encoder: str) -> tuple[Tagger, object]:
 def test_label_smoothing_keeps_the_tagger_from_being_certain(still_bert: str) -> None:
     def surest(smoothing: float) -> float:
         settings = Settings(steps=120, lr=3e-3, smoothing=smoothing)
-        tagger = Tagger(still_bert, settings=settings, device="cpu").fit(SENTENCES, np.random.default_rng(0), TAGS)
+        tagger = Tagger(still_bert, settings=settings, device="cpu").fit(
+            SENTENCES, np.random.default_rng(0), TAGS
+        )
         return float(np.mean([rows.max(axis=1).mean() for rows in tagger.probabilities(SENTENCES)]))
 
     assert surest(0.0) > 0.95
     assert surest(0.3) == pytest.approx(0.8, abs=0.05), "1 - 0.3 and a third of it"
 
 
-def test_a_word_without_label_has_none_under_label_smoothing_either(still_bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_word_without_label_has_none_under_label_smoothing_either(
+    still_bert: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen, loss = [], Network.loss
-    monkeypatch.setattr(Network, "loss", lambda self, scores, rows, lengths: seen.append(rows.clone()) or loss(self, scores, rows, lengths))
+    monkeypatch.setattr(
+        Network,
+        "loss",
+        lambda self, scores, rows, lengths: (
+            seen.append(rows.clone()) or loss(self, scores, rows, lengths)
+        ),
+    )
     own = [Sentence("d", ("Ada", "left"), (TAGS.tags[1], None))]
-    Tagger(still_bert, settings=Settings(steps=1, smoothing=0.3), device="cpu").fit(own, np.random.default_rng(0), TAGS)
+    Tagger(still_bert, settings=Settings(steps=1, smoothing=0.3), device="cpu").fit(
+        own, np.random.default_rng(0), TAGS
+    )
 
     assert seen[0][0].tolist() == pytest.approx([0.1, 0.8, 0.1]) and bool(seen[0][1].isnan().all())
 
 
 def test_every_word_has_a_partner_of_another_sentence_at_its_place(bert: str) -> None:
     lengths = (4, 2, 6)
-    mixup = Mixup(*(torch.from_numpy(values) for values in _mixup(lengths, 8.0, np.random.default_rng(1))))
+    mixup = Mixup(
+        *(torch.from_numpy(values) for values in _mixup(lengths, 8.0, np.random.default_rng(1)))
+    )
     starts = [0, 4, 6]
 
     assert len(mixup.partners) == len(mixup.weights) == 12
@@ -65,7 +81,9 @@ def test_every_word_has_a_partner_of_another_sentence_at_its_place(bert: str) ->
         assert len(set(mixup.weights[start : start + length].tolist())) == 1, own
 
 
-def test_a_weight_of_one_changes_nothing_and_a_smaller_one_moves_only_towards_the_partner(still_bert: str) -> None:
+def test_a_weight_of_one_changes_nothing_and_a_smaller_one_moves_only_towards_the_partner(
+    still_bert: str,
+) -> None:
     tagger, batch = started(still_bert)
     network, _, _ = tagger._ready()
     partners = torch.arange(11, -1, -1)
@@ -73,7 +91,9 @@ def test_a_weight_of_one_changes_nothing_and_a_smaller_one_moves_only_towards_th
         plain = network.hidden(batch)
         same = network.hidden(batch, Mixup(partners, torch.ones(12)))
         mixed = network.hidden(batch, Mixup(partners, torch.full((12,), 0.6)))
-        embedded = network._mixed(batch, Mixup(partners, torch.full((12,), 0.6))).flatten(0, 1)[batch.words]
+        embedded = network._mixed(batch, Mixup(partners, torch.full((12,), 0.6))).flatten(0, 1)[
+            batch.words
+        ]
         words = network.encoder.get_input_embeddings()(batch.ids).flatten(0, 1)[batch.words]
 
     torch.testing.assert_close(same, plain)
@@ -85,17 +105,26 @@ def test_training_with_mixup_learns_and_repeats(bert: str) -> None:
     corpus = tiny_corpus()
     runs = []
     for _ in range(2):
-        tagger = Tagger(bert, settings=Settings(steps=30, lr=1e-3, mixup=8.0, batch_size=4)).fit(corpus, np.random.default_rng(0))
+        tagger = Tagger(bert, settings=Settings(steps=30, lr=1e-3, mixup=8.0, batch_size=4)).fit(
+            corpus, np.random.default_rng(0)
+        )
         runs.append(next(tagger.probabilities(corpus[:1])))
-    plain = Tagger(bert, settings=Settings(steps=30, lr=1e-3, batch_size=4)).fit(corpus, np.random.default_rng(0))
+    plain = Tagger(bert, settings=Settings(steps=30, lr=1e-3, batch_size=4)).fit(
+        corpus, np.random.default_rng(0)
+    )
 
     assert np.array_equal(*runs)
     assert not np.allclose(runs[0], next(plain.probabilities(corpus[:1])))
 
 
 def test_a_missing_row_stays_missing_when_mixed(bert: str) -> None:
-    corpus = [Sentence("a", ("Lena", "left"), ("B-PER", None)), Sentence("b", ("Oslo", "left"), ("B-LOC", "O"))]
-    tagger = Tagger(bert, settings=Settings(steps=3, lr=1e-3, mixup=1.0)).fit(corpus, np.random.default_rng(0), TAGS)
+    corpus = [
+        Sentence("a", ("Lena", "left"), ("B-PER", None)),
+        Sentence("b", ("Oslo", "left"), ("B-LOC", "O")),
+    ]
+    tagger = Tagger(bert, settings=Settings(steps=3, lr=1e-3, mixup=1.0)).fit(
+        corpus, np.random.default_rng(0), TAGS
+    )
 
     assert np.isfinite(next(tagger.probabilities(corpus[:1]))).all()
 
@@ -108,4 +137,8 @@ def test_an_alpha_that_is_no_beta_distribution_is_refused(alpha: float) -> None:
 
 def tiny_corpus() -> list[Sentence]:
     names, places = tiny.WORDS[4:5] + tiny.WORDS[13:17], tiny.WORDS[5:8]
-    return [Sentence(f"{n}{p}", (n, "lives", "in", p), ("B-PER", "O", "O", "B-LOC")) for n in names for p in places]
+    return [
+        Sentence(f"{n}{p}", (n, "lives", "in", p), ("B-PER", "O", "O", "B-LOC"))
+        for n in names
+        for p in places
+    ]

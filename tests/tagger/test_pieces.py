@@ -21,12 +21,16 @@ from seqmix.tagger.pieces import Window, WordPieces, by_length, pack, special_pi
 TOKENIZER = tiny.bert_tokenizer()
 CLS, SEP, UNK = TOKENIZER.cls_token_id, TOKENIZER.sep_token_id, TOKENIZER.unk_token_id
 
-words = st.text("abcXYZ019", min_size=1, max_size=12) | st.sampled_from(tiny.WORDS) | st.just("\u200b")
+words = (
+    st.text("abcXYZ019", min_size=1, max_size=12) | st.sampled_from(tiny.WORDS) | st.just("\u200b")
+)
 sentences = st.lists(words, max_size=40)
 
 
 @given(sentences, st.integers(3, 24), st.integers(0, 12))
-def test_every_word_is_owned_exactly_once_by_a_window_that_holds_its_first_piece(tokens, limit, overlap):
+def test_every_word_is_owned_exactly_once_by_a_window_that_holds_its_first_piece(
+    tokens, limit, overlap
+):
     cutter = WordPieces(TOKENIZER, limit, overlap)
     (windows,) = cutter.encode([tokens])
 
@@ -87,9 +91,17 @@ def test_a_giant_word_is_cut_and_its_neighbors_stay():
 
 @pytest.mark.parametrize("token", ["\u200b", "\x01", "\ufeff", "\u00ad", " ", ""])
 def test_a_word_without_pieces_is_the_unknown_piece(token):
-    assert TOKENIZER.backend_tokenizer.encode([token], is_pretokenized=True, add_special_tokens=False).ids == []  # or this tests nothing
+    assert (
+        TOKENIZER.backend_tokenizer.encode(
+            [token], is_pretokenized=True, add_special_tokens=False
+        ).ids
+        == []
+    )  # or this tests nothing
 
-    assert WordPieces(TOKENIZER, limit=16).words(["Lena", token]) == [(TOKENIZER.convert_tokens_to_ids("Lena"),), (UNK,)]
+    assert WordPieces(TOKENIZER, limit=16).words(["Lena", token]) == [
+        (TOKENIZER.convert_tokens_to_ids("Lena"),),
+        (UNK,),
+    ]
 
 
 def test_an_empty_sentence_has_no_window():
@@ -102,7 +114,9 @@ def test_padding_and_truncation_of_the_tokenizer_file_do_not_reach_words():
     padding.backend_tokenizer.enable_padding(length=20)
     padding.backend_tokenizer.enable_truncation(max_length=2)
 
-    assert WordPieces(padding, limit=16).words(["Bergen"]) == WordPieces(TOKENIZER, limit=16).words(["Bergen"])
+    assert WordPieces(padding, limit=16).words(["Bergen"]) == WordPieces(TOKENIZER, limit=16).words(
+        ["Bergen"]
+    )
 
 
 def test_special_pieces_are_what_the_tokenizer_puts_around():
@@ -110,21 +124,35 @@ def test_special_pieces_are_what_the_tokenizer_puts_around():
     assert special_pieces(tiny.roberta_tokenizer()) == ((0,), (2,))
 
 
-TEXTS = [("Lena", "left", "Oslo", "."), ("Ada",), tuple("abcdefghij"), ("Mary", "Smith", "works", "in", "Bergen"), ("the", "Acme")]
+TEXTS = [
+    ("Lena", "left", "Oslo", "."),
+    ("Ada",),
+    tuple("abcdefghij"),
+    ("Mary", "Smith", "works", "in", "Bergen"),
+    ("the", "Acme"),
+]
 
 
 def laid(windows, together, first_position):
-    return pack(windows, first_position) if together else spread(windows, torch.device("cpu"), first_position)[0]
+    return (
+        pack(windows, first_position)
+        if together
+        else spread(windows, torch.device("cpu"), first_position)[0]
+    )
 
 
 def network_of(folder: str) -> tuple[Network, WordPieces]:
     model, tokenizer = load_encoder(folder)
-    return Network(model, 3, "linear", 0.1, torch.Generator().manual_seed(0)).eval(), WordPieces(tokenizer, 64)
+    return Network(model, 3, "linear", 0.1, torch.Generator().manual_seed(0)).eval(), WordPieces(
+        tokenizer, 64
+    )
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 @pytest.mark.parametrize("together", [True, False])
-def test_a_packed_row_gives_the_states_of_the_model_called_plainly_on_each_sentence(kind, together, request):
+def test_a_packed_row_gives_the_states_of_the_model_called_plainly_on_each_sentence(
+    kind, together, request
+):
     network, cutter = network_of(request.getfixturevalue(kind))
     windows = cutter.encode(TEXTS)
 
@@ -132,8 +160,12 @@ def test_a_packed_row_gives_the_states_of_the_model_called_plainly_on_each_sente
         batch = laid(windows, together, network.first_position)
         found = network.hidden(batch).split(batch.lengths)
         for (window,), states in zip(windows, found, strict=True):
-            plain = network.encoder(input_ids=torch.from_numpy(window.ids)[None]).last_hidden_state[0]
-            torch.testing.assert_close(states, plain[torch.from_numpy(window.at)], atol=1e-5, rtol=0)
+            plain = network.encoder(input_ids=torch.from_numpy(window.ids)[None]).last_hidden_state[
+                0
+            ]
+            torch.testing.assert_close(
+                states, plain[torch.from_numpy(window.at)], atol=1e-5, rtol=0
+            )
     assert (batch.ids.shape[0] < len(TEXTS)) == together
 
 
@@ -144,9 +176,15 @@ def test_the_starter_gives_packed_states_equal_to_single_ones():
 
     with torch.inference_mode():
         batch = laid(windows, network.packs, network.first_position)
-        for (window,), states in zip(windows, network.hidden(batch).split(batch.lengths), strict=True):
-            plain = network.encoder(input_ids=torch.from_numpy(window.ids)[None]).last_hidden_state[0]
-            torch.testing.assert_close(states, plain[torch.from_numpy(window.at)], atol=1e-5, rtol=0)
+        for (window,), states in zip(
+            windows, network.hidden(batch).split(batch.lengths), strict=True
+        ):
+            plain = network.encoder(input_ids=torch.from_numpy(window.ids)[None]).last_hidden_state[
+                0
+            ]
+            torch.testing.assert_close(
+                states, plain[torch.from_numpy(window.at)], atol=1e-5, rtol=0
+            )
 
 
 def test_an_encoder_that_cannot_be_packed_gets_a_window_a_row_and_the_same_states():
@@ -159,19 +197,38 @@ def test_an_encoder_that_cannot_be_packed_gets_a_window_a_row_and_the_same_state
         intermediate_size=64,
         max_position_embeddings=64,
     )
-    network = Network(AlbertModel(config, add_pooling_layer=False), 3, "linear", 0.1, torch.Generator().manual_seed(0)).eval()
+    network = Network(
+        AlbertModel(config, add_pooling_layer=False),
+        3,
+        "linear",
+        0.1,
+        torch.Generator().manual_seed(0),
+    ).eval()
     windows = WordPieces(TOKENIZER, 64).encode(TEXTS)
 
     with torch.inference_mode():
         batch = laid(windows, network.packs, network.first_position)
         assert batch.ids.shape[0] == len(TEXTS)
-        for (window,), states in zip(windows, network.hidden(batch).split(batch.lengths), strict=True):
-            plain = network.encoder(input_ids=torch.from_numpy(window.ids)[None]).last_hidden_state[0]
-            torch.testing.assert_close(states, plain[torch.from_numpy(window.at)], atol=1e-5, rtol=0)
+        for (window,), states in zip(
+            windows, network.hidden(batch).split(batch.lengths), strict=True
+        ):
+            plain = network.encoder(input_ids=torch.from_numpy(window.ids)[None]).last_hidden_state[
+                0
+            ]
+            torch.testing.assert_close(
+                states, plain[torch.from_numpy(window.at)], atol=1e-5, rtol=0
+            )
 
 
-@given(st.lists(sentences, min_size=1, max_size=12), st.integers(3, 24), st.booleans(), st.integers(0, 3))
-def test_a_batch_points_at_the_first_piece_of_each_word_in_the_sentences_order(texts, limit, together, first_position):
+@given(
+    st.lists(sentences, min_size=1, max_size=12),
+    st.integers(3, 24),
+    st.booleans(),
+    st.integers(0, 3),
+)
+def test_a_batch_points_at_the_first_piece_of_each_word_in_the_sentences_order(
+    texts, limit, together, first_position
+):
     cutter = WordPieces(TOKENIZER, limit)
     batch = laid(cutter.encode(texts), together, first_position)
 
@@ -191,7 +248,10 @@ lengths = st.lists(st.lists(st.integers(3, 40), max_size=3), max_size=30)
 
 @given(lengths, st.integers(1, 200))
 def test_groups_by_length_cover_each_sentence_once_and_keep_to_the_budget(sizes, budget):
-    windows = [[Window(np.zeros(n, dtype=np.int64), np.array([0]), np.array([1])) for n in own] for own in sizes]
+    windows = [
+        [Window(np.zeros(n, dtype=np.int64), np.array([0]), np.array([1])) for n in own]
+        for own in sizes
+    ]
     groups = by_length(windows, budget)
 
     assert sorted(i for group in groups for i in group) == [i for i, own in enumerate(sizes) if own]
@@ -217,7 +277,9 @@ def test_a_sentence_longer_than_the_limit_gets_one_prediction_a_token(bert, head
 def test_a_long_sentence_trains_every_one_of_its_words(bert):
     tokens = tuple(["Lena", "left", "Oslo", "."] * 40)
     long = Sentence("long", tokens, tuple(["B-PER", "O", "B-LOC", "O"] * 40))
-    tagger = Tagger(bert, "linear", Settings(steps=40, lr=1e-2)).fit([long], np.random.default_rng(0))
+    tagger = Tagger(bert, "linear", Settings(steps=40, lr=1e-2)).fit(
+        [long], np.random.default_rng(0)
+    )
 
     (predicted,) = tagger.predict([long.unlabeled()])
 
@@ -227,7 +289,9 @@ def test_a_long_sentence_trains_every_one_of_its_words(bert):
 def test_a_roberta_reads_up_to_its_last_position_and_not_beyond(tmp_path):
     """66 positions hold 64 pieces: the first two numbers are taken. The tokenizer tells no length of its own here."""
     folder = tiny.write_roberta(tmp_path / "roberta", max_length=None)
-    tagger = Tagger(folder, "linear", Settings(steps=1, max_pieces=128)).fit(tiny.toy(4), np.random.default_rng(0))
+    tagger = Tagger(folder, "linear", Settings(steps=1, max_pieces=128)).fit(
+        tiny.toy(4), np.random.default_rng(0)
+    )
 
     (probabilities,) = tagger.probabilities([Sentence("long", ("a",) * 100)])
 
@@ -251,7 +315,9 @@ def test_no_more_sentences_are_remembered_than_there_is_room_for(monkeypatch):
     own = WordPieces(TOKENIZER, 20)
     texts = [(f"w{i}", "in", "Lena") for i in range(8)]
 
-    several = [[len(windows[0].ids) for windows in own.encode(texts[i : i + 2])] for i in range(0, 8, 2)]
+    several = [
+        [len(windows[0].ids) for windows in own.encode(texts[i : i + 2])] for i in range(0, 8, 2)
+    ]
     assert len(own._cut) <= 3
     at_once = [len(windows[0].ids) for windows in own.encode(texts)]
 

@@ -21,21 +21,52 @@ import together
 from seqmix.app.cli import run
 from seqmix.data import formats
 from seqmix.errors import ConfigError
-from seqmix.tagger import Settings, Tagger, processes, training
-from seqmix.tagger.processes import ALONE, Processes, joined, left_alone
+from seqmix.tagger import Settings, Tagger
+from seqmix.tagger.training import loop as training
+from seqmix.tagger.training import processes
+from seqmix.tagger.training.processes import ALONE, Processes, joined, left_alone
 
 STILL = [name for name, case in together.CASES.items() if not case.dropping]
-LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "ACCELERATE_USE_CPU")
+LAUNCHER = (
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "ACCELERATE_USE_CPU",
+)
 
 
 @contextmanager
 def launched(*command: object) -> Iterator[subprocess.Popen[str]]:
     """Two processes on the CPU. subtle: `--cpu` would start one; `--multi_gpu` starts two wherever it is."""
     pytest.importorskip("accelerate")
-    how = ("--multi_gpu", "--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no")
+    how = (
+        "--multi_gpu",
+        "--num_processes",
+        "2",
+        "--num_machines",
+        "1",
+        "--mixed_precision",
+        "no",
+        "--dynamo_backend",
+        "no",
+    )
     with subprocess.Popen(
-        [sys.executable, "-m", "accelerate.commands.launch", *how, "--main_process_port", "0", *map(str, command)],
-        env={**{name: value for name, value in os.environ.items() if name not in LAUNCHER}, "OMP_NUM_THREADS": "1"},
+        [
+            sys.executable,
+            "-m",
+            "accelerate.commands.launch",
+            *how,
+            "--main_process_port",
+            "0",
+            *map(str, command),
+        ],
+        env={
+            **{name: value for name, value in os.environ.items() if name not in LAUNCHER},
+            "OMP_NUM_THREADS": "1",
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -59,7 +90,9 @@ def command(bert, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def two(still_bert, bert, tmp_path_factory, command):  # that one may start meanwhile: importing takes the time
+def two(
+    still_bert, bert, tmp_path_factory, command
+):  # that one may start meanwhile: importing takes the time
     """What two processes trained, and what each of them saw."""
     out = tmp_path_factory.mktemp("two")
     with launched(Path(together.__file__), still_bert, bert, out) as process:
@@ -92,7 +125,9 @@ def test_the_same_seed_gives_the_same_bytes_with_dropout_too(two, bert):
     _, alone = together.train(together.CASES["dropout"], {True: bert})
 
     assert told["dropout"] == told["dropout again"]
-    assert told["dropout"]["losses"] != alone["losses"]  # the same batches; what drops out is drawn by other processes
+    assert (
+        told["dropout"]["losses"] != alone["losses"]
+    )  # the same batches; what drops out is drawn by other processes
 
 
 def test_each_process_draws_its_own_dropout_from_the_runs_seed(two, bert):
@@ -106,7 +141,9 @@ def test_each_process_draws_its_own_dropout_from_the_runs_seed(two, bert):
 def test_processes_that_read_different_data_are_refused(two):
     _, told = two
     for own in told:
-        assert own["different data"]["error"].startswith("the 2 processes have different data or seeds; give all machines")
+        assert own["different data"]["error"].startswith(
+            "the 2 processes have different data or seeds; give all machines"
+        )
 
 
 def test_the_command_trains_in_two_processes_and_one_of_them_speaks_and_writes(command):
@@ -123,7 +160,18 @@ def test_the_command_trains_in_two_processes_and_one_of_them_speaks_and_writes(c
 
 @pytest.mark.slow
 def test_an_error_ends_all_processes_and_is_said_once(tmp_path):
-    with launched("-m", "seqmix", "train", "gazette:train", "--out", tmp_path / "out", "--head", "none", "--device", "cpu") as process:
+    with launched(
+        "-m",
+        "seqmix",
+        "train",
+        "gazette:train",
+        "--out",
+        tmp_path / "out",
+        "--head",
+        "none",
+        "--device",
+        "cpu",
+    ) as process:
         _, said = process.communicate(timeout=300)
 
     assert process.returncode != 0
@@ -131,7 +179,10 @@ def test_an_error_ends_all_processes_and_is_said_once(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@given(st.lists(st.lists(st.booleans(), min_size=1, max_size=6), min_size=1, max_size=9), st.integers(2, 5))
+@given(
+    st.lists(st.lists(st.booleans(), min_size=1, max_size=6), min_size=1, max_size=9),
+    st.integers(2, 5),
+)
 def test_the_shares_of_a_batch_add_up_to_it(labels, count):
     rows = [np.where(np.array(own)[:, None], [[0.5, 0.5]], np.nan) for own in labels]
     losses = [float(i + 1) * sum(own) for i, own in enumerate(labels)]  # a sum over labeled words
@@ -165,16 +216,26 @@ def test_without_a_launcher_a_process_is_alone(environment):
     ("given", "device", "message"),
     [
         ({"WORLD_SIZE": "two"}, None, "WORLD_SIZE is 'two'; it must be a whole number"),
-        ({"WORLD_SIZE": "2"}, None, "WORLD_SIZE is set but RANK is not; start with `accelerate launch`, or unset WORLD_SIZE"),
+        (
+            {"WORLD_SIZE": "2"},
+            None,
+            "WORLD_SIZE is set but RANK is not; start with `accelerate launch`, or unset WORLD_SIZE",
+        ),
         (
             {"WORLD_SIZE": "2", "RANK": "0"},
             "cuda:1",
             "the device is 'cuda:1', but there are 2 processes, each with its own; give cpu or cuda",
         ),
-        ({"WORLD_SIZE": "99", "RANK": "1", "LOCAL_WORLD_SIZE": "99"}, "cuda", "99 processes want a GPU each and torch sees"),
+        (
+            {"WORLD_SIZE": "99", "RANK": "1", "LOCAL_WORLD_SIZE": "99"},
+            "cuda",
+            "99 processes want a GPU each and torch sees",
+        ),
     ],
 )
-def test_an_environment_that_cannot_be_right_is_an_error_that_says_what_to_do(environment, given, device, message):
+def test_an_environment_that_cannot_be_right_is_an_error_that_says_what_to_do(
+    environment, given, device, message
+):
     environment(**given)
     with pytest.raises(ConfigError) as caught, joined(device):
         pass
@@ -184,17 +245,41 @@ def test_an_environment_that_cannot_be_right_is_an_error_that_says_what_to_do(en
 
 def test_mixup_is_refused_in_several_processes():
     with pytest.raises(ConfigError, match=r"mixup is 8\.0 and there are 2 processes"):
-        training.train(None, [], [], Settings(mixup=8.0), 1e-3, np.random.default_rng(0), processes=Processes(0, 2))
+        training.train(
+            None,
+            [],
+            [],
+            Settings(mixup=8.0),
+            1e-3,
+            np.random.default_rng(0),
+            processes=Processes(0, 2),
+        )
 
 
-def test_a_launcher_that_starts_one_process_of_several_is_remarked(environment, bert, tmp_path, capfd):
+def test_a_launcher_that_starts_one_process_of_several_is_remarked(
+    environment, bert, tmp_path, capfd
+):
     """What `accelerate launch --cpu --num_processes 2` puts into the environment."""
     assert not left_alone()
     environment(ACCELERATE_USE_CPU="True", MASTER_PORT="29500")
     assert left_alone()
 
     formats.write(tiny.toy(4), tmp_path / "data.conll")
-    assert run(["train", str(tmp_path / "data.conll"), "--out", str(tmp_path / "out"), "--encoder", bert, "--steps", "1"]) == 0
+    assert (
+        run(
+            [
+                "train",
+                str(tmp_path / "data.conll"),
+                "--out",
+                str(tmp_path / "out"),
+                "--encoder",
+                bert,
+                "--steps",
+                "1",
+            ]
+        )
+        == 0
+    )
     assert "accelerate has started one process only" in capfd.readouterr().err
 
 

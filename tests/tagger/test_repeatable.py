@@ -10,11 +10,14 @@ import pytest
 import torch
 
 from seqmix.data.sentence import Sentence
-from seqmix.tagger import Settings, Tagger, training
-from seqmix.tagger.repeatable import repeatable
+from seqmix.tagger import Settings, Tagger
+from seqmix.tagger.training import loop as training
+from seqmix.tagger.training.determinism import repeatable
 
 
-@pytest.mark.parametrize(("workspace", "inside"), [(None, ":4096:8"), (":16:8", ":16:8"), (":0:0", ":4096:8")])
+@pytest.mark.parametrize(
+    ("workspace", "inside"), [(None, ":4096:8"), (":16:8", ":16:8"), (":0:0", ":4096:8")]
+)
 def test_torch_is_left_as_it_was_after_the_fixed_order_of_a_gpu(monkeypatch, workspace, inside):
     name = "CUBLAS_WORKSPACE_CONFIG"
     monkeypatch.delenv(name, raising=False)
@@ -36,7 +39,11 @@ def test_on_a_cpu_nothing_is_changed():
 
 def test_a_training_is_done_in_a_fixed_order(bert, monkeypatch):
     seen = []
-    monkeypatch.setattr(training, "repeatable", lambda device, known: seen.append((device.type, known)) or repeatable(device, known))
+    monkeypatch.setattr(
+        training,
+        "repeatable",
+        lambda device, known: seen.append((device.type, known)) or repeatable(device, known),
+    )
     Tagger(bert, settings=Settings(steps=1), device="cpu").fit(long(2), np.random.default_rng(0))
 
     assert seen == [("cpu", True)]
@@ -53,7 +60,9 @@ def long(n: int) -> list[Sentence]:
 @pytest.mark.parametrize("head", ["linear", "crf"])
 def test_beside_other_work_on_the_gpu_the_same_seed_gives_the_same_bytes(head):
     def weights() -> dict[str, torch.Tensor]:
-        tagger = Tagger("starter", head, Settings(steps=150), "cuda").fit(long(256), np.random.default_rng(0))
+        tagger = Tagger("starter", head, Settings(steps=150), "cuda").fit(
+            long(256), np.random.default_rng(0)
+        )
         return {name: value.clone() for name, value in tagger._network.state_dict().items()}
 
     alone, stop = weights(), threading.Event()

@@ -13,13 +13,15 @@ from torch import nn
 import tiny
 from seqmix.errors import ModelError
 from seqmix.tagger import Settings, Tagger
-from seqmix.tagger.sizes import _at_most
+from seqmix.tagger.model_size_check import _at_most
 
 
 @pytest.fixture
 def model(bert: str, tmp_path: Path) -> Path:
     """A tagger whose checksums are gone, so that they are not what refuses."""
-    Tagger(bert, "crf", Settings(steps=1), "cpu").fit(tiny.toy(4), np.random.default_rng(0)).save(tmp_path / "ner")
+    Tagger(bert, "crf", Settings(steps=1), "cpu").fit(tiny.toy(4), np.random.default_rng(0)).save(
+        tmp_path / "ner"
+    )
     change(tmp_path / "ner" / "tagger.json", checksums={})
     return tmp_path / "ner"
 
@@ -32,16 +34,26 @@ def change(path: Path, **values: object) -> None:
     ("key", "value", "said"),
     [
         ("hidden_size", 2**22, r"asks for encoder\.\S+ of \d+ x 4194304; there it has \d+ x 32"),
-        ("intermediate_size", 2**36, r"asks for encoder\.\S+ of 68719476736 x 32; there it has 64 x 32"),
+        (
+            "intermediate_size",
+            2**36,
+            r"asks for encoder\.\S+ of 68719476736 x 32; there it has 64 x 32",
+        ),
         ("max_position_embeddings", 2**36, "68719476736 x 32; there it has 64 x 32"),
         ("num_hidden_layers", 9000, "asks for far more tensors than are stored"),
-        ("num_hidden_layers", 3, r"asks for encoder\.encoder\.layer\.2\S+ of 32 x 32; there is none"),
+        (
+            "num_hidden_layers",
+            3,
+            r"asks for encoder\.encoder\.layer\.2\S+ of 32 x 32; there is none",
+        ),
         ("num_hidden_layers", 10**9, "asks for more than 10000 in 'num_hidden_layers'"),
         ("num_labels", 10**9, "asks for more than 10000 in 'num_labels'"),
         ("text_config", {"num_labels": 10**9}, "asks for more than 10000 in 'num_labels'"),
     ],
 )
-def test_a_config_larger_than_its_weights_is_refused_in_one_line(model: Path, key: str, value: object, said: str) -> None:
+def test_a_config_larger_than_its_weights_is_refused_in_one_line(
+    model: Path, key: str, value: object, said: str
+) -> None:
     change(model / "config.json", **{key: value})
 
     with pytest.raises(ModelError, match=said) as caught:
@@ -52,7 +64,9 @@ def test_a_config_larger_than_its_weights_is_refused_in_one_line(model: Path, ke
 def test_more_tags_than_the_head_has_are_refused(model: Path) -> None:
     change(model / "tagger.json", tags=[f"B-{i}" for i in range(100_000)])
 
-    with pytest.raises(ModelError, match=r"classifier.weight of 100000 x 32; there it has \d+ x 32"):
+    with pytest.raises(
+        ModelError, match=r"classifier.weight of 100000 x 32; there it has \d+ x 32"
+    ):
         Tagger.load(model)
 
 

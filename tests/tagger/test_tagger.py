@@ -31,7 +31,10 @@ def rng(seed: int = 0) -> np.random.Generator:
 @pytest.fixture(scope="module")
 def taggers(bert) -> dict[str, Tagger]:
     """One of each head, hardly trained: unsure of everything, so that nothing is right by luck."""
-    return {head: Tagger(bert, head, Settings(steps=3, lr=1e-3)).fit(tiny.toy(), rng()) for head in HEADS}
+    return {
+        head: Tagger(bert, head, Settings(steps=3, lr=1e-3)).fit(tiny.toy(), rng())
+        for head in HEADS
+    }
 
 
 @pytest.fixture(params=HEADS)
@@ -122,7 +125,9 @@ def test_how_unsure_a_tagger_is_follows_from_its_probabilities(tagger, measure):
 
     expected = [score(probs) for probs in tagger.probabilities(MIXED) if len(probs)]
 
-    assert list(tagger.unsure([s for s in MIXED if len(s)], measure)) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert list(tagger.unsure([s for s in MIXED if len(s)], measure)) == pytest.approx(
+        expected, rel=1e-9, abs=1e-12
+    )
 
 
 def test_probabilities_are_distributions(tagger):
@@ -154,13 +159,21 @@ def test_best_paths_are_legal_and_their_tags_known(tagger):
 
 def test_without_the_restriction_some_path_is_illegal(tagger):
     """Or the test above shows nothing."""
-    assert not all(is_legal(path.tags) for paths in tagger.best_paths(MIXED, n=5, legal=False) for path in paths)
+    assert not all(
+        is_legal(path.tags)
+        for paths in tagger.best_paths(MIXED, n=5, legal=False)
+        for path in paths
+    )
 
 
 def test_n_best_paths_are_distinct_sorted_and_probable_to_some_degree(tagger):
     for sentence, paths in zip(MIXED, tagger.best_paths(MIXED, n=7), strict=True):
         chances = [path.probability for path in paths]
-        assert len({path.tags for path in paths}) == len(paths) == (7 if len(sentence) > 1 else 4 if len(sentence) else 1)
+        assert (
+            len({path.tags for path in paths})
+            == len(paths)
+            == (7 if len(sentence) > 1 else 4 if len(sentence) else 1)
+        )
         assert chances == sorted(chances, reverse=True)
         assert all(0 < chance <= 1 for chance in chances)
         assert sum(chances) <= 1 + 1e-5
@@ -183,10 +196,16 @@ def test_all_paths_of_a_short_sentence_share_the_whole_probability(tagger):
 
 def test_by_token_gives_the_probability_of_each_tag_of_the_path(tagger):
     sentences = [s for s in MIXED if len(s)]
-    both = zip(tagger.best_paths(sentences, n=2, by_token=True), tagger.probabilities(sentences), strict=True)
+    both = zip(
+        tagger.best_paths(sentences, n=2, by_token=True),
+        tagger.probabilities(sentences),
+        strict=True,
+    )
     for paths, rows in both:
         for path in paths:
-            expected = [row[tagger.tag_set.id(tag)] for row, tag in zip(rows, path.tags, strict=True)]
+            expected = [
+                row[tagger.tag_set.id(tag)] for row, tag in zip(rows, path.tags, strict=True)
+            ]
             assert path.by_token == pytest.approx(expected, abs=1e-6)
     assert all(path.by_token == () for paths in tagger.best_paths(sentences) for path in paths)
 
@@ -199,9 +218,15 @@ def test_the_probability_of_a_path_of_the_linear_head_is_the_product_of_its_toke
 def test_keep_agrees_with_the_labels_a_sentence_has(tagger):
     for seed in range(20):
         drawn = rng(seed)
-        sentences = [s.with_tags([tag if drawn.random() < 0.5 else None for tag in s.tags]) for s in tiny.toy()]
+        sentences = [
+            s.with_tags([tag if drawn.random() < 0.5 else None for tag in s.tags])
+            for s in tiny.toy()
+        ]
         for sentence, found in zip(sentences, tagger.predict(sentences, keep=True), strict=True):
-            assert all(given is None or given == tag for given, tag in zip(sentence.tags, found.tags, strict=True))
+            assert all(
+                given is None or given == tag
+                for given, tag in zip(sentence.tags, found.tags, strict=True)
+            )
             assert is_legal(found.tags)
 
 
@@ -228,7 +253,9 @@ def test_labels_are_no_matter_without_keep(tagger):
     assert list(tagger.predict(labeled)) == list(tagger.predict(bare(labeled)))
 
 
-@pytest.mark.parametrize("tags", [("I-PER", "I-LOC", None), ("O", "I-PER", "O"), (None, "I-ORG", "I-PER")])
+@pytest.mark.parametrize(
+    "tags", [("I-PER", "I-LOC", None), ("O", "I-PER", "O"), (None, "I-ORG", "I-PER")]
+)
 def test_keep_with_labels_that_no_legal_path_has_does_not_fail(tagger, tags):
     (paths,) = tagger.best_paths([Sentence("x", ("Lena", "left", "Oslo"), tags)], n=3, keep=True)
 
@@ -237,7 +264,10 @@ def test_keep_with_labels_that_no_legal_path_has_does_not_fail(tagger, tags):
 
 
 def test_a_tag_set_without_spans_allows_every_path(bert):
-    tagged = [Sentence("a", ("the", "Oslo"), ("DET", "NOUN")), Sentence("b", ("Lena", "left"), ("NOUN", "VERB"))]
+    tagged = [
+        Sentence("a", ("the", "Oslo"), ("DET", "NOUN")),
+        Sentence("b", ("Lena", "left"), ("NOUN", "VERB")),
+    ]
     tagger = Tagger(bert, "crf", Settings(steps=2)).fit(tagged, rng())
 
     (paths,) = tagger.best_paths([Sentence("x", ("Lena", "left"))], n=20)
@@ -279,7 +309,9 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended(bert):
     tagger.fit(tiny.toy(), rng(1), warm=True)
 
     assert tagger._network is network
-    np.testing.assert_allclose(np.concatenate(list(tagger.probabilities(tiny.toy()))), learned, atol=1e-3)
+    np.testing.assert_allclose(
+        np.concatenate(list(tagger.probabilities(tiny.toy()))), learned, atol=1e-3
+    )
 
 
 def test_a_cold_start_forgets(bert):
@@ -293,7 +325,10 @@ def test_a_cold_start_forgets(bert):
 
 
 def test_a_warm_start_from_nothing_is_a_cold_one(bert):
-    warm, cold = (Tagger(bert, "linear", Settings(steps=2)).fit(tiny.toy(), rng(), warm=warm) for warm in (True, False))
+    warm, cold = (
+        Tagger(bert, "linear", Settings(steps=2)).fit(tiny.toy(), rng(), warm=warm)
+        for warm in (True, False)
+    )
 
     assert list(warm.predict(tiny.toy())) == list(cold.predict(tiny.toy()))
 
@@ -319,8 +354,15 @@ def test_a_loaded_tagger_can_be_trained_on(saved):
 def test_a_saved_tagger_gives_the_same_probabilities_when_loaded(tagger, saved):
     loaded = Tagger.load(saved)
 
-    assert (loaded.head, loaded.encoder, loaded.settings, loaded.tag_set) == (tagger.head, tagger.encoder, tagger.settings, tagger.tag_set)
-    for found, expected in zip(loaded.probabilities(MIXED), tagger.probabilities(MIXED), strict=True):
+    assert (loaded.head, loaded.encoder, loaded.settings, loaded.tag_set) == (
+        tagger.head,
+        tagger.encoder,
+        tagger.settings,
+        tagger.tag_set,
+    )
+    for found, expected in zip(
+        loaded.probabilities(MIXED), tagger.probabilities(MIXED), strict=True
+    ):
         assert np.array_equal(found, expected)
     assert list(loaded.predict(MIXED)) == list(tagger.predict(MIXED))
 
@@ -331,7 +373,9 @@ def test_a_saved_starter_gives_the_same_probabilities_when_loaded(tmp_path):
     before = torch.get_rng_state()
     loaded = Tagger.load(tmp_path / "model")
 
-    for found, expected in zip(loaded.probabilities(MIXED), tagger.probabilities(MIXED), strict=True):
+    for found, expected in zip(
+        loaded.probabilities(MIXED), tagger.probabilities(MIXED), strict=True
+    ):
         assert np.array_equal(found, expected)
     assert torch.equal(torch.get_rng_state(), before)
 
@@ -340,7 +384,11 @@ def test_a_loaded_roberta_gives_the_same_probabilities(roberta, tmp_path):
     tagger = Tagger(roberta, "linear", Settings(steps=2)).fit(tiny.toy(), rng())
     tagger.save(tmp_path / "model")
 
-    for found, expected in zip(Tagger.load(tmp_path / "model").probabilities(MIXED), tagger.probabilities(MIXED), strict=True):
+    for found, expected in zip(
+        Tagger.load(tmp_path / "model").probabilities(MIXED),
+        tagger.probabilities(MIXED),
+        strict=True,
+    ):
         assert np.array_equal(found, expected)
 
 
@@ -377,7 +425,10 @@ def drop_one_tensor(folder: Path) -> None:
 
 def drop_one_layer(folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
-    save_file({key: value for key, value in weights.items() if "layer.1." not in key}, folder / "model.safetensors")
+    save_file(
+        {key: value for key, value in weights.items() if "layer.1." not in key},
+        folder / "model.safetensors",
+    )
 
 
 def reshape_one_tensor(folder: Path) -> None:
@@ -512,7 +563,9 @@ def test_a_device_that_is_not_there_is_an_error(device):
         Tagger(device=device)
 
 
-@pytest.mark.parametrize("name", ["no-such-owner/no-such-model", "no-such-model", "./no/such/folder", ""])
+@pytest.mark.parametrize(
+    "name", ["no-such-owner/no-such-model", "no-such-model", "./no/such/folder", ""]
+)
 def test_an_unknown_encoder_is_an_error_without_network_and_at_once(name, monkeypatch, capfd):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     start = time.monotonic()

@@ -15,7 +15,8 @@ import tiny
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError, ModelError, TagError
-from seqmix.tagger import Settings, Tagger, training
+from seqmix.tagger import Settings, Tagger
+from seqmix.tagger.training import loop as training
 
 heads = pytest.mark.parametrize("head", ["linear", "crf"])
 
@@ -102,7 +103,9 @@ def test_settings_refuse_a_bad_value_and_name_it(wrong):
 
 
 def test_settings_take_the_values_at_their_limits():
-    Settings(epochs=1, steps=1, batch_size=1, max_pieces=8, lr=1e-9, warmup=0, dropout=0, weight_decay=0)
+    Settings(
+        epochs=1, steps=1, batch_size=1, max_pieces=8, lr=1e-9, warmup=0, dropout=0, weight_decay=0
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,7 +132,10 @@ def every_row(network, windows, weight_decay):
 def test_training_only_the_seen_embeddings_changes_nothing(kind, request, monkeypatch):
     folder = request.getfixturevalue(kind)
     settings = Settings(steps=12, batch_size=4, lr=1e-3, dropout=0, weight_decay=0.5)
-    corpus = [*tiny.toy(12), Sentence("pad", ("[PAD]", "<pad>", "left"), ("B-PER", "I-PER", "O"))]  # a padding piece has no gradient
+    corpus = [
+        *tiny.toy(12),
+        Sentence("pad", ("[PAD]", "<pad>", "left"), ("B-PER", "I-PER", "O")),
+    ]  # a padding piece has no gradient
     quick = Tagger(folder, "crf", settings).fit(corpus, rng())
     monkeypatch.setattr(training, "_only_seen_embeddings", every_row)
     plain = Tagger(folder, "crf", settings).fit(corpus, rng())
@@ -147,20 +153,32 @@ def test_unseen_embedding_rows_decay_and_come_back(still_bert):
     after = Tagger(still_bert, "linear", settings).fit(tiny.toy(4), rng())
 
     unseen = after._tokenizer.convert_tokens_to_ids(["Z", "##Z", "9"])
-    old, new = (tagger._network.encoder.get_input_embeddings().weight[unseen] for tagger in (before, after))
+    old, new = (
+        tagger._network.encoder.get_input_embeddings().weight[unseen] for tagger in (before, after)
+    )
     rates = [1e-2 * min(step + 1, (10 - step) / 9) for step in range(10)]
-    torch.testing.assert_close(new, old * math.prod(1 - rate * 0.1 for rate in rates), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(
+        new, old * math.prod(1 - rate * 0.1 for rate in rates), atol=1e-6, rtol=1e-5
+    )
     assert len(after._network.encoder.get_input_embeddings().weight) == len(after._tokenizer)
 
 
 def test_biases_and_layer_norms_are_not_decayed(bert):
     network = Tagger(bert, "crf", Settings(steps=1)).fit(tiny.toy(4), rng())._network
     names = {id(parameter): name for name, parameter in network.named_parameters()}
-    decayed = {names.pop(id(p)): group["weight_decay"] for group in training._groups(network, 0.01) for p in group["params"]}
+    decayed = {
+        names.pop(id(p)): group["weight_decay"]
+        for group in training._groups(network, 0.01)
+        for p in group["params"]
+    }
 
     assert not names  # each parameter is in exactly one group
     for name, rate in decayed.items():
-        assert rate == (0 if name.endswith(".bias") or "LayerNorm" in name or name.startswith("chain.") else 0.01)
+        assert rate == (
+            0
+            if name.endswith(".bias") or "LayerNorm" in name or name.startswith("chain.")
+            else 0.01
+        )
     assert decayed["classifier.weight"] == 0.01
 
 
@@ -234,7 +252,9 @@ def test_soft_and_missing_rows_train(still_bert, head):
         for s, p in zip(map(soften, corpus), tagger.probabilities(corpus), strict=True)
         for soft, hard, row in zip(s.tags, s.hardened().tags, p, strict=True)
     ]
-    heaviest = [tagger.tag_set.tags[row.argmax()] == hard for soft, hard, row in known if soft is not None]
+    heaviest = [
+        tagger.tag_set.tags[row.argmax()] == hard for soft, hard, row in known if soft is not None
+    ]
     assert np.mean(heaviest) > 0.95
     if head == "linear":  # the CRF's expected score is no cross-entropy of marginals
         weights = [row.max() for soft, _, row in known if soft is not None]
@@ -244,7 +264,9 @@ def test_soft_and_missing_rows_train(still_bert, head):
 def test_sentences_without_any_label_are_passed_over(bert, tmp_path):
     corpus = tiny.toy(8)
     bare = [sentence.unlabeled() for sentence in tiny.toy(30)]
-    with_bare = Tagger(bert, "linear", Settings(steps=3)).fit([*bare[:5], *corpus, *bare[5:]], rng())
+    with_bare = Tagger(bert, "linear", Settings(steps=3)).fit(
+        [*bare[:5], *corpus, *bare[5:]], rng()
+    )
     without = Tagger(bert, "linear", Settings(steps=3)).fit(corpus, rng())
 
     assert saved_bytes(with_bare, tmp_path / "a") == saved_bytes(without, tmp_path / "b")
@@ -258,12 +280,16 @@ def test_nothing_labeled_is_an_error(bert):
 def test_a_tag_outside_of_the_given_tag_set_is_an_error(bert):
     tag_set = Tagger(bert, settings=Settings(steps=1)).fit(tiny.toy(4), rng()).tag_set
     with pytest.raises(TagError, match="unknown tag"):
-        Tagger(bert, settings=Settings(steps=1)).fit([Sentence("x", ("a",), ("B-XYZ",))], rng(), tag_set)
+        Tagger(bert, settings=Settings(steps=1)).fit(
+            [Sentence("x", ("a",), ("B-XYZ",))], rng(), tag_set
+        )
 
 
 def test_progress_counts_every_step(bert):
     seen: list[tuple[int, int]] = []
-    Tagger(bert, "linear", Settings(steps=5)).fit(tiny.toy(4), rng(), progress=lambda done, total, loss: seen.append((done, total)))
+    Tagger(bert, "linear", Settings(steps=5)).fit(
+        tiny.toy(4), rng(), progress=lambda done, total, loss: seen.append((done, total))
+    )
 
     assert seen == [(done, 5) for done in range(1, 6)]
 

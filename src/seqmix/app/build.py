@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from seqmix.augment.combined import BEST, Together
 from seqmix.augment.discriminator import Perplexity, ScoreRange
 from seqmix.augment.pairing import VARIANTS
 from seqmix.augment.replacement import METHODS, Replacement
 from seqmix.augment.seqmix import SeqMix, base_of
 from seqmix.augment.table import Table, contextual_table, encoder_table, vocabulary_table
-from seqmix.augment.together import BEST, Together
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError
@@ -23,7 +23,15 @@ from seqmix.query.committee import BALD, VoteEntropy
 from seqmix.query.diversity import Badge, CoreSet, KMeans, diverse, random_order
 from seqmix.query.history import Fluctuation
 from seqmix.query.selection import Budget, WithoutEntity
-from seqmix.query.uncertainty import MNLP, LeastConfidence, TagCount, Uncertainty, least_confidence_sum, margin, token_entropy
+from seqmix.query.uncertainty import (
+    MNLP,
+    LeastConfidence,
+    TagCount,
+    Uncertainty,
+    least_confidence_sum,
+    margin,
+    token_entropy,
+)
 from seqmix.starter import STARTER
 from seqmix.tagger import Settings, Tagger
 
@@ -46,7 +54,9 @@ POLICIES: Mapping[str, Policy] = {
 TABLES = ("encoder", "trained", "contextual")
 
 
-def build_policy(name: str, spread: bool = False, without_entity: float = 0.0, tokens: int | None = None) -> Policy:
+def build_policy(
+    name: str, spread: bool = False, without_entity: float = 0.0, tokens: int | None = None
+) -> Policy:
     """A policy by name; spread over the pool, with a quota of sentences without entity, within a budget of tokens."""
     if name not in POLICIES:
         raise ConfigError(f"there is no policy {name!r}; there are {', '.join(POLICIES)}")
@@ -57,7 +67,12 @@ def build_policy(name: str, spread: bool = False, without_entity: float = 0.0, t
 
 
 def build_augmenter(
-    variant: str, table: Table | None = None, lm: str = "starter", base: Any = None, judge: Perplexity | None = None, **settings: Any
+    variant: str,
+    table: Table | None = None,
+    lm: str = "starter",
+    base: Any = None,
+    judge: Perplexity | None = None,
+    **settings: Any,
 ) -> Augmenter:
     """SeqMix in one of its variants, or a baseline, by name; no base means the variant's."""
     if variant in METHODS:
@@ -67,11 +82,23 @@ def build_augmenter(
         return Together((Replacement("mention"), spans))
     if variant not in VARIANTS:
         raise ConfigError(f"there is no variant {variant!r}; there are {', '.join(AUGMENTERS)}")
-    judge = judge or (Perplexity(lm, base or base_of(variant)) if settings.get("score_range") is not None else None)
+    judge = judge or (
+        Perplexity(lm, base or base_of(variant))
+        if settings.get("score_range") is not None
+        else None
+    )
     return SeqMix(variant, table=table, discriminator=judge, **settings)
 
 
-def augmenter_again(variant: str, encoder: str, distance: Any, starts: Any, lm: str, base: Any, settings: Mapping[str, Any]) -> Augmenter:
+def augmenter_again(
+    variant: str,
+    encoder: str,
+    distance: Any,
+    starts: Any,
+    lm: str,
+    base: Any,
+    settings: Mapping[str, Any],
+) -> Augmenter:
     """The same augmenter in another process: a table cannot be sent there, but what may be generated (`starts`) can."""
     table = replace(_again_table(encoder, distance), starts=starts) if starts is not None else None
     return build_augmenter(variant, table, lm, base, **settings)
@@ -119,10 +146,16 @@ def parse_score_range(text: str) -> ScoreRange | None:
     if text == "off":
         return None
     soft = text.startswith("~")
-    low, _, high = text.partition(",") if not soft else ("0" + text[-1:] * text.endswith("x"), "", text[1:])
+    low, _, high = (
+        text.partition(",") if not soft else ("0" + text[-1:] * text.endswith("x"), "", text[1:])
+    )
     unit = next((unit for unit in ("%", "x") if low.endswith(unit) and high.endswith(unit)), "")
     try:
-        first, second = (float(part.removesuffix(unit)) / (100 if unit == "%" else 1) for part in (low, high))
+        first, second = (
+            float(part.removesuffix(unit)) / (100 if unit == "%" else 1) for part in (low, high)
+        )
     except ValueError:
-        raise ConfigError(f"--score-range is {text!r}; it looks like 0x,400x or 0,500 or 5%,95% or ~500 or off") from None
+        raise ConfigError(
+            f"--score-range is {text!r}; it looks like 0x,400x or 0,500 or 5%,95% or ~500 or off"
+        ) from None
     return ScoreRange(first, second, unit == "%", soft, unit == "x")

@@ -10,12 +10,24 @@ from typing import Annotated, Any
 import typer
 
 from seqmix import __version__
-from seqmix.app import adapting, annotating, augmenting, corpora, migrating, projects, scoring, serving, simulating, sweeping, tagging
+from seqmix.app.commands import adapt as adapting
+from seqmix.app.commands import annotate as annotating
+from seqmix.app.commands import augment as augmenting
+from seqmix.app.commands import files as corpora
+from seqmix.app.commands import labelstudio as serving
+from seqmix.app.commands import migrate as migrating
+from seqmix.app.commands import projects
+from seqmix.app.commands import rank as scoring
+from seqmix.app.commands import simulate as simulating
+from seqmix.app.commands import sweep as sweeping
+from seqmix.app.commands import train as tagging
 from seqmix.app.console import emit, err, say
 from seqmix.errors import SeqMixError
 
 Command = Callable[..., None]
-COMMANDS: Mapping[str, Sequence[tuple[Command, str]]] = {  # in the order of --help, each with an example
+COMMANDS: Mapping[
+    str, Sequence[tuple[Command, str]]
+] = {  # in the order of --help, each with an example
     "Label": (
         (projects.init, "seqmix init names --text notes.txt --tags PER,ORG,LOC"),
         (annotating.annotate, "seqmix annotate names"),
@@ -81,7 +93,9 @@ def run(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments
     try:
-        ended = app(["--debug"] * debug + [a for a in arguments if a != "--debug"], standalone_mode=False)
+        ended = app(
+            ["--debug"] * debug + [a for a in arguments if a != "--debug"], standalone_mode=False
+        )
         return ended if isinstance(ended, int) else 0
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2

@@ -11,13 +11,27 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from seqmix.app.refusals import refusal
+from seqmix.app.config_errors import refusal
 from seqmix.errors import ConfigError
 
 PRESETS = Path(__file__).parent / "presets"
-_FIRST = {"augment": {"score_range": "0,500"}}  # defaults that have changed, as they were: they stay out of the hash, the new ones do not
+_FIRST = {
+    "augment": {"score_range": "0,500"}
+}  # defaults that have changed, as they were: they stay out of the hash, the new ones do not
 Policy = Literal[
-    "random", "lc", "lc_prime", "nte", "qbc", "mnlp", "margin", "bald", "tag_count", "fluctuation", "kmeans", "coreset", "badge"
+    "random",
+    "lc",
+    "lc_prime",
+    "nte",
+    "qbc",
+    "mnlp",
+    "margin",
+    "bald",
+    "tag_count",
+    "fluctuation",
+    "kmeans",
+    "coreset",
+    "badge",
 ]
 Count = Annotated[int, Field(ge=1, le=2**31)]
 Rate = Annotated[float, Field(ge=0, le=100)]
@@ -41,7 +55,9 @@ class Training(_Section):
     """How each round trains."""
 
     epochs: Count = 10
-    min_steps: int = Field(default=0, ge=0, le=2**31)  # take at least so many optimizer steps, however few the sentences
+    min_steps: int = Field(
+        default=0, ge=0, le=2**31
+    )  # take at least so many optimizer steps, however few the sentences
     lr: float | None = Field(default=None, gt=0, lt=1)
     batch_size: Count = 32
     max_pieces: int = Field(default=128, ge=8, le=2**31)
@@ -62,10 +78,14 @@ class SelfTraining(_Section):
     teachers: int = Field(default=0, ge=0)  # 0 is off
     sentences: int = Field(default=2000, ge=1)
     confidence: float = Field(default=0.0, ge=0, lt=1)
-    repeat: int = Field(default=1, ge=1)  # how often the labeled sentences stand in the student's set
+    repeat: int = Field(
+        default=1, ge=1
+    )  # how often the labeled sentences stand in the student's set
     steps: int | None = Field(default=None, ge=1)  # the student's
     generations: int = Field(default=1, ge=1)  # students of one are the teachers of the next
-    mined: int = Field(default=0, ge=0)  # generated for the student from what its teachers learned from and are sure of
+    mined: int = Field(
+        default=0, ge=0
+    )  # generated for the student from what its teachers learned from and are sure of
 
 
 class Query(_Section):
@@ -74,15 +94,23 @@ class Query(_Section):
     policy: Policy = "nte"
     size: Count | Annotated[list[Count], Field(min_length=1)] = 100  # one number, or one a round
     diverse: bool = False
-    without_entity: float = Field(default=0.0, ge=0, lt=1)  # share of sentences with no predicted entity
-    tokens: int | None = Field(default=None, ge=1)  # a budget in tokens a round; size is then the most sentences
-    proxy: str | None = None  # an encoder, such as "starter", that looks at the pool in place of a larger one
+    without_entity: float = Field(
+        default=0.0, ge=0, lt=1
+    )  # share of sentences with no predicted entity
+    tokens: int | None = Field(
+        default=None, ge=1
+    )  # a budget in tokens a round; size is then the most sentences
+    proxy: str | None = (
+        None  # an encoder, such as "starter", that looks at the pool in place of a larger one
+    )
 
 
 class Augment(_Section):
     """What is generated from each batch of labeled sentences."""
 
-    variant: Literal["none", "whole", "sub", "label", "mention", "token", "shuffle", "duplicate", "best"] = "sub"
+    variant: Literal[
+        "none", "whole", "sub", "label", "mention", "token", "shuffle", "duplicate", "best"
+    ] = "sub"
     rate: Rate | Annotated[list[Rate], Field(min_length=1)] = 0.2
     fresh: Count = 1  # generate so many times as many: none comes twice in so many epochs
     alpha: Positive | Annotated[list[Positive], Field(min_length=1)] = 8.0
@@ -98,7 +126,9 @@ class Augment(_Section):
     oov: Literal["mean", "pieces"] = "mean"
     seen: bool = False  # only words of the labeled and unlabeled text are generated
     alphabetic: bool = False  # only words made of letters are generated
-    min_count: int = Field(default=0, ge=0)  # only words that occur at least this often in that text are generated
+    min_count: int = Field(
+        default=0, ge=0
+    )  # only words that occur at least this often in that text are generated
     keep_case: bool = False
     max_uses: int | None = Field(default=None, ge=1)
     guard: int = Field(default=0, ge=0)  # folds of the "does it help?" guard; 0 is off
@@ -106,7 +136,11 @@ class Augment(_Section):
     @model_validator(mode="before")
     @classmethod
     def _base_of_variant(cls, given: Any) -> Any:
-        unsaid = isinstance(given, dict) and given.get("base") is None and given.get("variant") == "whole"
+        unsaid = (
+            isinstance(given, dict)
+            and given.get("base") is None
+            and given.get("variant") == "whole"
+        )
         return {**given, "base": "2"} if unsaid else given
 
 
@@ -115,7 +149,9 @@ class Loop(_Section):
 
     seed_size: Count = 200
     rounds: int = Field(default=5, ge=0, le=100_000)
-    slice: int | None = Field(default=None, ge=1)  # take this many sentences of the training data, at random
+    slice: int | None = Field(
+        default=None, ge=1
+    )  # take this many sentences of the training data, at random
     warm: bool = False
     match_steps: bool = True  # arms without augmentation take the steps of those with it
     stop_sentences: int | None = None
@@ -146,7 +182,12 @@ class Config(_Section):
 
     @model_validator(mode="after")
     def _agree(self) -> Config:
-        for text in (self.tagger.encoder, self.tagger.device or "", self.augment.score_range, self.augment.lm):
+        for text in (
+            self.tagger.encoder,
+            self.tagger.device or "",
+            self.augment.score_range,
+            self.augment.lm,
+        ):
             if not text.isprintable():
                 raise ValueError(f"a name is one line of printable text; found {text[:80]!r}")
         if self.query.policy == "lc" and self.tagger.head != "crf":
@@ -155,26 +196,36 @@ class Config(_Section):
             )
         own = self.self_training
         if not own.teachers and (own.mined or own.generations > 1):
-            raise ValueError("self_training.mined and self_training.generations need self_training.teachers")
+            raise ValueError(
+                "self_training.mined and self_training.generations need self_training.teachers"
+            )
         if own.mined and self.augment.variant == "none":
             raise ValueError("self_training.mined generates with augment.variant, which is none")
         if own.teachers and self.augment.fresh > 1:
-            raise ValueError("augment.fresh repeats the labeled sentences, which a student of self_training.teachers would see as often")
+            raise ValueError(
+                "augment.fresh repeats the labeled sentences, which a student of self_training.teachers would see as often"
+            )
         if self.loop.slice is not None and self.loop.slice < self.loop.seed_size:
-            raise ValueError(f"loop.slice ({self.loop.slice}) is smaller than loop.seed_size ({self.loop.seed_size})")
+            raise ValueError(
+                f"loop.slice ({self.loop.slice}) is smaller than loop.seed_size ({self.loop.seed_size})"
+            )
         return self
 
     @property
     def arm(self) -> str:
         """What the run is called in reports: policy and augmentation."""
-        return self.query.policy + ("" if self.augment.variant == "none" else f"+{self.augment.variant}")
+        return self.query.policy + (
+            "" if self.augment.variant == "none" else f"+{self.augment.variant}"
+        )
 
     def toml(self) -> str:
         """The resolved config as TOML; None is left out."""
         lines = [f"seed = {self.seed}"]
         for name, section in self.model_dump(exclude={"seed"}).items():
             lines.append(f"\n[{name}]")
-            lines += [f"{key} = {_spelled(value)}" for key, value in section.items() if value is not None]
+            lines += [
+                f"{key} = {_spelled(value)}" for key, value in section.items() if value is not None
+            ]
         return "\n".join(lines) + "\n"
 
     @property
@@ -193,13 +244,20 @@ class Config(_Section):
         return hashlib.sha256(json.dumps([1, chosen], sort_keys=True).encode()).hexdigest()[:12]
 
 
-def load_config(preset: str | None, file: Path | None = None, changes: list[str] | None = None, seed: int | None = None) -> Config:
+def load_config(
+    preset: str | None,
+    file: Path | None = None,
+    changes: list[str] | None = None,
+    seed: int | None = None,
+) -> Config:
     """A preset, then a TOML file, then `section.key=value` changes on top of each other."""
     values: dict[str, Any] = {}
     if preset is not None:
         path = PRESETS / f"{preset}.toml"
         if path.parent != PRESETS or not path.exists():
-            raise ConfigError(f"there is no preset {preset[:80]!r}; there are {', '.join(sorted(p.stem for p in PRESETS.glob('*.toml')))}")
+            raise ConfigError(
+                f"there is no preset {preset[:80]!r}; there are {', '.join(sorted(p.stem for p in PRESETS.glob('*.toml')))}"
+            )
         values = _merged(values, _read(path))
     if file is not None:
         values = _merged(values, _read(file))
@@ -223,7 +281,11 @@ def text_for(folder: Path, config: Config) -> str:
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # a number of 5,000 digits is a bare ValueError
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+    ) as error:  # a number of 5,000 digits is a bare ValueError
         raise ConfigError(f"cannot read the config {path}: {error}") from error
 
 
@@ -241,7 +303,9 @@ def _change(text: str) -> dict[str, Any]:
     """`augment.rate=0.4`: the value is TOML, or a plain word."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(f"--set takes section.key=value, such as augment.rate=0.4; found {text[:80]!r}")
+        raise ConfigError(
+            f"--set takes section.key=value, such as augment.rate=0.4; found {text[:80]!r}"
+        )
     try:
         parsed = tomllib.loads(f"x = {value}")["x"]
     except (ValueError, RecursionError):
@@ -256,5 +320,9 @@ def _change(text: str) -> dict[str, Any]:
 def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     merged = dict(below)
     for key, value in above.items():
-        merged[key] = _merged(merged[key], value) if isinstance(value, dict) and isinstance(merged.get(key), dict) else value
+        merged[key] = (
+            _merged(merged[key], value)
+            if isinstance(value, dict) and isinstance(merged.get(key), dict)
+            else value
+        )
     return merged

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-_OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")  # controls, order of letters, halves
+_OBEYED = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)  # controls, order of letters, halves
 err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
@@ -49,12 +51,23 @@ def quiet(wanted: bool) -> Iterator[None]:
 def progress(what: str, unit: str = "steps") -> Iterator[Callable[..., None]]:
     """A function to call with (done, total, loss or nothing): a bar with an ETA, or a plain line every ten seconds."""
     if err.is_terminal:
-        columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"), TimeRemainingColumn())
+        columns = (
+            TextColumn(what),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeRemainingColumn(),
+        )
         with Progress(*columns, console=err, transient=True) as bar:
             task = bar.add_task(what, total=None, note="")
 
             def update(done: int, total: int | None = None, loss: float | None = None) -> None:
-                bar.update(task, completed=done, total=total, note="" if loss is None else f"loss {loss:.3f}")
+                bar.update(
+                    task,
+                    completed=done,
+                    total=total,
+                    note="" if loss is None else f"loss {loss:.3f}",
+                )
 
             yield update
         return
@@ -65,7 +78,13 @@ def progress(what: str, unit: str = "steps") -> Iterator[Callable[..., None]]:
         now = time.monotonic()
         if now - last >= 10 or done == total:
             last = now
-            left = f", about {(now - start) / done * (total - done):.0f} s left" if total and 0 < done < total else ""
-            say(f"{what}: {done}{f' of {total}' if total else ''} {unit}{'' if loss is None else f', loss {loss:.3f}'}{left}")
+            left = (
+                f", about {(now - start) / done * (total - done):.0f} s left"
+                if total and 0 < done < total
+                else ""
+            )
+            say(
+                f"{what}: {done}{f' of {total}' if total else ''} {unit}{'' if loss is None else f', loss {loss:.3f}'}{left}"
+            )
 
     yield line

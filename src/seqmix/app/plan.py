@@ -14,7 +14,7 @@ import numpy as np
 
 from seqmix.app.build import build_augmenter, build_policy, build_table, parse_score_range
 from seqmix.app.config import Config
-from seqmix.app.digests import folder_digest
+from seqmix.app.provenance import folder_digest
 from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.seqmix import characters
 from seqmix.data.sentence import Sentence
@@ -32,15 +32,21 @@ from seqmix.protocols import Tagger as AnyTagger
 from seqmix.tagger import Settings, Tagger
 
 
-def build_plan(config: Config, splits: dict[str, list[Sentence]], place: Path | None = None) -> Plan:
+def build_plan(
+    config: Config, splits: dict[str, list[Sentence]], place: Path | None = None
+) -> Plan:
     """The plan of a simulated run: the training data is the pool, its labels are the oracle's. Adapted encoders are kept in `place`."""
     # subtle: a sentence that stands there twice is asked once, so it must count once, or the last round of a slice would run dry
-    train = list({sentence.tokens: sentence for sentence in reversed(splits["train"])}.values())[::-1]
+    train = list({sentence.tokens: sentence for sentence in reversed(splits["train"])}.values())[
+        ::-1
+    ]
     rng = generator(config.seed, 0, "seed")
     order = rng.permutation(len(train))
     if config.loop.slice is not None:
         order = order[: config.loop.slice]
-    needed = config.loop.seed_size + sum(at(config.query.size, r) for r in range(config.loop.rounds))
+    needed = config.loop.seed_size + sum(
+        at(config.query.size, r) for r in range(config.loop.rounds)
+    )
     if needed > len(order):
         wanted = f"loop.seed_size and {config.loop.rounds} rounds of query.size need {needed} different sentences"
         raise ConfigError(f"{wanted}, but there are {len(order)}; lower them")
@@ -59,8 +65,18 @@ def build_plan(config: Config, splits: dict[str, list[Sentence]], place: Path | 
         sizes=lambda round: at(config.query.size, round - 1),
         rounds=loop.rounds,
         load_tagger=lambda path: Tagger.load(path, config.tagger.device),
-        names={"arm": config.arm, "policy": config.query.policy, "variant": config.augment.variant, "config": config.digest},
-        stopping=Stopping(loop.stop_sentences, loop.stop_tokens, loop.stop_agreement, uncertainty=loop.stop_uncertainty),
+        names={
+            "arm": config.arm,
+            "policy": config.query.policy,
+            "variant": config.augment.variant,
+            "config": config.digest,
+        },
+        stopping=Stopping(
+            loop.stop_sentences,
+            loop.stop_tokens,
+            loop.stop_agreement,
+            uncertainty=loop.stop_uncertainty,
+        ),
         guard=guard,
         looks_back=config.query.policy == "fluctuation",
         seed=config.seed,
@@ -72,19 +88,31 @@ def encoder_of(config: Config, text: Sequence[Sentence], place: Path | None) -> 
     if not config.adapt.epochs:
         return lambda: config.tagger.encoder
     if place is None:
-        raise ConfigError("adapt.epochs needs a folder for the adapted encoder; or run seqmix adapt and give its folder as tagger.encoder")
+        raise ConfigError(
+            "adapt.epochs needs a folder for the adapted encoder; or run seqmix adapt and give its folder as tagger.encoder"
+        )
 
     @cache
     def encoder() -> str:
-        from seqmix.tagger.adapting import AdaptSettings, adapt
+        from seqmix.tagger.adaptation.adapt import AdaptSettings, adapt
 
         tokens = [sentence.tokens for sentence in text]
-        local = [folder_digest(Path(config.tagger.encoder))] if Path(config.tagger.encoder).is_dir() else []
-        described = json.dumps([config.tagger.encoder, config.adapt.model_dump(), config.seed, tokens, *local])
+        local = (
+            [folder_digest(Path(config.tagger.encoder))]
+            if Path(config.tagger.encoder).is_dir()
+            else []
+        )
+        described = json.dumps(
+            [config.tagger.encoder, config.adapt.model_dump(), config.seed, tokens, *local]
+        )
         folder = place / hashlib.sha256(described.encode()).hexdigest()[:12]
-        with locked(folder.with_suffix(".lock"), wait=True):  # several runs of a sweep may want the same one
+        with locked(
+            folder.with_suffix(".lock"), wait=True
+        ):  # several runs of a sweep may want the same one
             if not folder.exists():
-                settings = AdaptSettings(epochs=config.adapt.epochs, lr=config.adapt.lr, seed=config.seed)
+                settings = AdaptSettings(
+                    epochs=config.adapt.epochs, lr=config.adapt.lr, seed=config.seed
+                )
                 adapt(config.tagger.encoder, tokens, settings, folder, device=config.tagger.device)
         return str(folder)
 
@@ -108,14 +136,30 @@ def build_recipe(
             mixup=training.mixup,
         )  # fmt: skip
 
-    def fit(sentences: Sequence[Sentence], steps: int | None, rng: np.random.Generator, last: AnyTagger | None) -> AnyTagger:
-        tagger = last.twin() if isinstance(last, Tagger) else Tagger(name(), config.tagger.head, device=config.tagger.device)
+    def fit(
+        sentences: Sequence[Sentence],
+        steps: int | None,
+        rng: np.random.Generator,
+        last: AnyTagger | None,
+    ) -> AnyTagger:
+        tagger = (
+            last.twin()
+            if isinstance(last, Tagger)
+            else Tagger(name(), config.tagger.head, device=config.tagger.device)
+        )
         tagger.settings = settings(steps)
         return tagger.fit(sentences, rng, tag_set, warm=last is not None)
 
-    def proxy(sentences: Sequence[Sentence], steps: int | None, rng: np.random.Generator, last: AnyTagger | None) -> AnyTagger:
+    def proxy(
+        sentences: Sequence[Sentence],
+        steps: int | None,
+        rng: np.random.Generator,
+        last: AnyTagger | None,
+    ) -> AnyTagger:
         assert config.query.proxy is not None  # else it is not given to the recipe
-        return Tagger(config.query.proxy, config.tagger.head, settings(steps), config.tagger.device).fit(sentences, rng, tag_set)
+        return Tagger(
+            config.query.proxy, config.tagger.head, settings(steps), config.tagger.device
+        ).fit(sentences, rng, tag_set)
 
     def steps(count: int) -> int:
         return max(training.min_steps, training.epochs * math.ceil(count / training.batch_size))
@@ -124,8 +168,15 @@ def build_recipe(
     student = SelfTraining(**wanted.model_dump())
     augmenter = _augmenters(config, seed_set, unlabeled, name)
     recipe = Recipe(
-        fit=self_trained(fit, lambda: unlabeled, student, lambda: augmenter(0)) if wanted.teachers else fit,
-        policy=build_policy(config.query.policy, config.query.diverse, config.query.without_entity, config.query.tokens),
+        fit=self_trained(fit, lambda: unlabeled, student, lambda: augmenter(0))
+        if wanted.teachers
+        else fit,
+        policy=build_policy(
+            config.query.policy,
+            config.query.diverse,
+            config.query.without_entity,
+            config.query.tokens,
+        ),
         augmenter=augmenter,
         rate=lambda round: at(config.augment.rate, round),
         fresh=config.augment.fresh,
@@ -141,14 +192,23 @@ def build_recipe(
         made = augmenter(round)
         assert made is not None
         return does_it_help(
-            labeled, made, recipe.rate(round), fit, steps, np.random.default_rng([config.seed, round, 99]), config.augment.guard
+            labeled,
+            made,
+            recipe.rate(round),
+            fit,
+            steps,
+            np.random.default_rng([config.seed, round, 99]),
+            config.augment.guard,
         )
 
     return recipe, guard
 
 
 def _augmenters(
-    config: Config, seed_set: Sequence[Sentence], unlabeled: Sequence[Sentence], encoder: Callable[[], str]
+    config: Config,
+    seed_set: Sequence[Sentence],
+    unlabeled: Sequence[Sentence],
+    encoder: Callable[[], str],
 ) -> Callable[[int], Augmenter | None]:
     """The augmenter of each round; table and language model are loaded once, when first used."""
     wanted = config.augment
@@ -163,7 +223,9 @@ def _augmenters(
         if "table" not in made:
             rng = np.random.default_rng([config.seed, 98])
             text = {sentence.tokens: sentence for sentence in (*seed_set, *unlabeled)}.values()
-            table = build_table(wanted.table, encoder(), wanted.distance, seed_set, rng, unlabeled=unlabeled)
+            table = build_table(
+                wanted.table, encoder(), wanted.distance, seed_set, rng, unlabeled=unlabeled
+            )
             made["table"] = table.narrowed(text, wanted.seen, wanted.alphabetic, wanted.min_count)
             made["alphabet"] = characters(text)
             made["judge"] = Perplexity(wanted.lm, wanted.base) if limits is not None else None

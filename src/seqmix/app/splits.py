@@ -19,13 +19,20 @@ def read_splits(folder: str, config: Config) -> dict[str, list[Sentence]]:
         return {name: sample(f"{folder}:{name}") for name in _NAMES}
     place = Path(folder)
     if not place.is_dir():
-        raise DataError("expected a folder with files named train, dev and test, in any format read", place)
-    options = formats.Options(tag_column=config.data.tag_column, token_column=config.data.token_column)
+        raise DataError(
+            "expected a folder with files named train, dev and test, in any format read", place
+        )
+    options = formats.Options(
+        tag_column=config.data.tag_column, token_column=config.data.token_column
+    )
     splits = {}
     for name, stems in _NAMES.items():
         files = [path for path in sorted(place.iterdir()) if stems_of(path) & set(stems)]
         if not files:
-            raise DataError(f"there is no file for {name} here: it should be named {' or '.join(stems)}, such as {stems[0]}.txt", place)
+            raise DataError(
+                f"there is no file for {name} here: it should be named {' or '.join(stems)}, such as {stems[0]}.txt",
+                place,
+            )
         sentences = unique_ids(formats.read(files[0], None, options))
         splits[name] = [sentence for sentence in sentences if sentence.labeled and len(sentence)]
     return splits

@@ -28,7 +28,10 @@ def figures(line: dict[str, Any]) -> Iterator[tuple[str, float]]:
     """The numbers of a round worth a curve."""
     for split in ("dev", "test"):
         if split in line:
-            yield from ((f"{split}/{name}", float(line[split][name])) for name in ("f1", "precision", "recall", "macro_f1"))
+            yield from (
+                (f"{split}/{name}", float(line[split][name]))
+                for name in ("f1", "precision", "recall", "macro_f1")
+            )
     yield from ((name, float(line[name])) for name in ("labeled", "tokens", "spans", "generated"))
 
 

@@ -48,18 +48,24 @@ class ScoreRange:
         top = 1.0 if self.quantiles else math.inf
         if not 0 <= self.low < self.high <= top:
             kind = "quantiles between 0 and 1" if self.quantiles else "scores from 0 up"
-            raise ConfigError(f"the score range {self.low:g},{self.high:g} is empty or out of bounds; give two {kind}, the lower first")
+            raise ConfigError(
+                f"the score range {self.low:g},{self.high:g} is empty or out of bounds; give two {kind}, the lower first"
+            )
         if self.quantiles and self.relative:
             raise ConfigError("a score range is in quantiles or relative to the parent, not both")
         if self.soft and (self.quantiles or self.low or math.isinf(self.high)):
-            raise ConfigError("a soft score range is one finite score, such as ~500, at which half are kept")
+            raise ConfigError(
+                "a soft score range is one finite score, such as ~500, at which half are kept"
+            )
 
     def of(self, real: Sequence[float]) -> ScoreRange:
         """The range in scores, once the real sentences' scores are known."""
         if not self.quantiles:
             return self
         low, high = np.quantile(np.asarray(real, dtype=float), [self.low, self.high])
-        return ScoreRange(float(low), float(np.nextafter(high, math.inf)) if high > low else float(low) + 1e-9)
+        return ScoreRange(
+            float(low), float(np.nextafter(high, math.inf)) if high > low else float(low) + 1e-9
+        )
 
     @property
     def most(self) -> float:
@@ -68,7 +74,9 @@ class ScoreRange:
 
     def holds(self, score: float, luck: float = 0.0) -> bool:
         """Whether a score lies inside; for a soft range by luck, a number in [0, 1)."""
-        return luck * (self.high + score) < self.high if self.soft else self.low <= score <= self.high
+        return (
+            luck * (self.high + score) < self.high if self.soft else self.low <= score <= self.high
+        )
 
 
 DEFAULT_RANGE = ScoreRange(0, 400, relative=True)
@@ -81,8 +89,12 @@ class Perplexity:
     model: str = STARTER
     base: Base = "e"
     device: str | None = None
-    computed: int = field(default=0, init=False)  # pieces that went through the model: what the savings are measured by
-    _loaded: tuple[PreTrainedModel, PreTrainedTokenizerFast] | None = field(default=None, init=False, repr=False)
+    computed: int = field(
+        default=0, init=False
+    )  # pieces that went through the model: what the savings are measured by
+    _loaded: tuple[PreTrainedModel, PreTrainedTokenizerFast] | None = field(
+        default=None, init=False, repr=False
+    )
     _known: dict[tuple[str, ...], float] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -90,19 +102,26 @@ class Perplexity:
             raise ConfigError(f"the base of the perplexity is {self.base!r}; it is 'e' or '2'")
 
     def scores(
-        self, sentences: Sequence[Sentence], parents: Sequence[str] | None = None, above: float | NDArray[np.float64] = math.inf
+        self,
+        sentences: Sequence[Sentence],
+        parents: Sequence[str] | None = None,
+        above: float | NDArray[np.float64] = math.inf,
     ) -> NDArray[np.float64]:
         """The perplexity of each sentence; `inf` for one that is proven to lie above `above`, or above its own number there.
 
         `parents` names the parent each sentence was made from: what those with the same parent share at their start is read once.
         """
-        highest = np.log(np.broadcast_to(np.asarray(above, dtype=float), (len(sentences),))) / (1.0 if self.base == "e" else math.log(2))
+        highest = np.log(np.broadcast_to(np.asarray(above, dtype=float), (len(sentences),))) / (
+            1.0 if self.base == "e" else math.log(2)
+        )
         todo: dict[tuple[str, ...], str] = {}
         limits: dict[tuple[str, ...], float] = {}
         for i, sentence in enumerate(sentences):
             if sentence.tokens not in self._known and sentence.tokens:
                 todo.setdefault(sentence.tokens, parents[i] if parents is not None else str(i))
-                limits[sentence.tokens] = max(limits.get(sentence.tokens, -math.inf), float(highest[i]))
+                limits[sentence.tokens] = max(
+                    limits.get(sentence.tokens, -math.inf), float(highest[i])
+                )
         families: dict[str, list[tuple[str, ...]]] = {}
         for tokens, parent in todo.items():
             families.setdefault(parent, []).append(tokens)
@@ -112,7 +131,9 @@ class Perplexity:
                 proven.add(tokens)
             else:
                 self._known[tokens] = loss
-        return np.array([self._score(s.tokens) if s.tokens not in proven else math.inf for s in sentences])
+        return np.array(
+            [self._score(s.tokens) if s.tokens not in proven else math.inf for s in sentences]
+        )
 
     def _score(self, tokens: tuple[str, ...]) -> float:
         if not tokens:
@@ -127,9 +148,13 @@ class Perplexity:
         if not families:
             return []
         model, tokenizer = self._ready()
-        encoded = [[self._ids(tokens, tokenizer, model) for tokens in family] for family in families]
+        encoded = [
+            [self._ids(tokens, tokenizer, model) for tokens in family] for family in families
+        ]
         shared = [_common_prefix(own) if len(own) > 1 else 1 for own in encoded]  # 1: the BOS alone
-        order = sorted(range(len(families)), key=lambda f: (shared[f], -max(len(ids) for ids in encoded[f])))
+        order = sorted(
+            range(len(families)), key=lambda f: (shared[f], -max(len(ids) for ids in encoded[f]))
+        )
         found: list[tuple[tuple[str, ...], float]] = []
         batch: list[int] = []
         size = 0
@@ -139,7 +164,11 @@ class Perplexity:
                 texts = [tokens for b in batch for tokens in families[b]]
                 highest = [limits[tokens] for tokens in texts]
                 found += zip(
-                    texts, self._family_losses(model, [encoded[b] for b in batch], [shared[b] for b in batch], highest), strict=True
+                    texts,
+                    self._family_losses(
+                        model, [encoded[b] for b in batch], [shared[b] for b in batch], highest
+                    ),
+                    strict=True,
                 )
                 batch, size = [], 0
             if f >= 0:
@@ -149,21 +178,31 @@ class Perplexity:
 
     @torch.inference_mode()
     def _family_losses(
-        self, model: PreTrainedModel, families: Sequence[Sequence[list[int]]], shared: Sequence[int], limits: Sequence[float]
+        self,
+        model: PreTrainedModel,
+        families: Sequence[Sequence[list[int]]],
+        shared: Sequence[int],
+        limits: Sequence[float],
     ) -> list[float]:
         """Prefixes first, once a family; then the rest of every text, a stride at a time, dropping those proven to be out.
 
         subtle: losses are never negative, so a partial sum above limit × length settles the matter exactly.
         """
         device = model.device
-        prefixes, mask = _padded([own[0][:n] for own, n in zip(families, shared, strict=True)], device)
+        prefixes, mask = _padded(
+            [own[0][:n] for own, n in zip(families, shared, strict=True)], device
+        )
         cache = DynamicCache()
         logits = self._forward(model, prefixes, mask, torch.cumsum(mask, 1) - 1, cache)
         before = _losses_of(logits[:, :-1], prefixes[:, 1:], mask[:, 1:]).sum(1)  # [n_families]
-        last = logits[torch.arange(len(families), device=device), mask.sum(1) - 1]  # what each prefix expects next
+        last = logits[
+            torch.arange(len(families), device=device), mask.sum(1) - 1
+        ]  # what each prefix expects next
         member = torch.tensor([f for f, own in enumerate(families) for _ in own], device=device)
         cache.batch_select_indices(member)
-        rests, rest_mask = _padded([ids[n:] for own, n in zip(families, shared, strict=True) for ids in own], device)
+        rests, rest_mask = _padded(
+            [ids[n:] for own, n in zip(families, shared, strict=True) for ids in own], device
+        )
         lengths = torch.tensor([len(ids) - 1 for own in families for ids in own], device=device)
         most = torch.tensor(limits, device=device, dtype=torch.float32) * lengths
         sums, expected, seen = before[member], last[member], mask[member]
@@ -174,7 +213,11 @@ class Perplexity:
             now, now_mask = rests[live, start:stop], rest_mask[live, start:stop]
             reached = seen.sum(1, keepdim=True)
             logits = self._forward(
-                model, now, torch.cat([seen, now_mask], 1), (reached + torch.cumsum(now_mask, 1) - 1).clamp(min=0), cache
+                model,
+                now,
+                torch.cat([seen, now_mask], 1),
+                (reached + torch.cumsum(now_mask, 1) - 1).clamp(min=0),
+                cache,
             )
             shifted = torch.cat([expected[:, None], logits[:, :-1]], 1)
             sums = sums + _losses_of(shifted, now, now_mask).sum(1)
@@ -189,32 +232,69 @@ class Perplexity:
             cache.batch_select_indices(going)
         return [float(loss) for loss in out.cpu().double()]
 
-    def _forward(self, model: PreTrainedModel, ids: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
+    def _forward(
+        self,
+        model: PreTrainedModel,
+        ids: torch.Tensor,
+        mask: torch.Tensor,
+        positions: torch.Tensor,
+        cache: Any,
+    ) -> torch.Tensor:
         self.computed += int(ids.numel())
-        answer = model(input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True)
+        answer = model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+        )
         logits: torch.Tensor = answer.logits
         return logits
 
-    def _ids(self, tokens: tuple[str, ...], tokenizer: PreTrainedTokenizerFast, model: PreTrainedModel) -> list[int]:
+    def _ids(
+        self, tokens: tuple[str, ...], tokenizer: PreTrainedTokenizerFast, model: PreTrainedModel
+    ) -> list[int]:
         """BOS and pieces, cut to what the model can read."""
-        room = int(getattr(model.config, "max_position_embeddings", 0) or getattr(model.config, "n_positions", 1024))
-        start = " ".join(token[:_LETTERS] for token in tokens[: 4 * room])  # what is cut off anyway is not tokenized first
+        room = int(
+            getattr(model.config, "max_position_embeddings", 0)
+            or getattr(model.config, "n_positions", 1024)
+        )
+        start = " ".join(
+            token[:_LETTERS] for token in tokens[: 4 * room]
+        )  # what is cut off anyway is not tokenized first
         with tokenizing():
-            ids = tokenizer(start, add_special_tokens=False, verbose=False).input_ids  # cut below: no warning
+            ids = tokenizer(
+                start, add_special_tokens=False, verbose=False
+            ).input_ids  # cut below: no warning
         ids = ids or [tokenizer.unk_token_id or 0]
         return [_begin(tokenizer), *ids[: room - 1]]
 
     def _ready(self) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
         if self._loaded is None:
-            self._loaded = _language_model(self.model, self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+            self._loaded = _language_model(
+                self.model, self.device or ("cuda" if torch.cuda.is_available() else "cpu")
+            )
         return self._loaded
 
 
 def _begin(tokenizer: PreTrainedTokenizerFast) -> int:
     """The id a text begins with: BOS, or what stands for it; a marker of chats is none, unless there is nothing else."""
-    named = [tokenizer.bos_token, _TEXT if _TEXT in tokenizer.get_vocab() else None, tokenizer.eos_token, tokenizer.cls_token]
+    named = [
+        tokenizer.bos_token,
+        _TEXT if _TEXT in tokenizer.get_vocab() else None,
+        tokenizer.eos_token,
+        tokenizer.cls_token,
+    ]
     present = [str(token) for token in named if token is not None]
-    return int(tokenizer.convert_tokens_to_ids(next((t for t in present if t not in _CHAT), present[0]))) if present else 0
+    return (
+        int(
+            tokenizer.convert_tokens_to_ids(
+                next((t for t in present if t not in _CHAT), present[0])
+            )
+        )
+        if present
+        else 0
+    )
 
 
 @lru_cache(maxsize=2)
@@ -224,7 +304,9 @@ def _language_model(name: str, device: str) -> tuple[PreTrainedModel, PreTrained
     return model.to(device), tokenizer
 
 
-def _padded(texts: Sequence[Sequence[int]], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+def _padded(
+    texts: Sequence[Sequence[int]], device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Ids [n, longest] padded on the right, and their mask."""
     width = max(len(text) for text in texts)
     ids = np.zeros((len(texts), width), dtype=np.int64)

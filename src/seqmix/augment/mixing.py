@@ -28,7 +28,12 @@ class Mixed:
 
 
 def mix(
-    sentences: Sequence[Sentence], pairs: Sequence[Pair], weights: Sequence[float], table: Table, oov: Oov = "mean", any_case: bool = False
+    sentences: Sequence[Sentence],
+    pairs: Sequence[Pair],
+    weights: Sequence[float],
+    table: Table,
+    oov: Oov = "mean",
+    any_case: bool = False,
 ) -> list[Mixed]:
     """Mix all pairs at once: one look-up for every position of every pair.
 
@@ -36,7 +41,11 @@ def mix(
     written, so that restoring the casing of a word can never restore the word.
     """
     positions = [
-        (sentences[one.parent].tokens[one.start + t], sentences[other.parent].tokens[other.start + t], weight)
+        (
+            sentences[one.parent].tokens[one.start + t],
+            sentences[other.parent].tokens[other.start + t],
+            weight,
+        )
         for (one, other), weight in zip(pairs, weights, strict=True)
         for t in range(one.end - one.start)
     ]
@@ -73,11 +82,16 @@ def mix_rows(one: Row, other: Row, weight: float) -> Row:
     return {tag: mixed[tag] for tag in sorted(mixed) if mixed[tag] > 0}
 
 
-def rewritten(sentence: Sentence, stretch: Stretch, mixed: Mixed, id: str, keep_case: bool) -> Sentence:
+def rewritten(
+    sentence: Sentence, stretch: Stretch, mixed: Mixed, id: str, keep_case: bool
+) -> Sentence:
     """The parent with its stretch replaced by the mixed one; its other tokens and rows stay untouched."""
     tokens = mixed.tokens
     if keep_case:
-        tokens = tuple(like(new, old) for new, old in zip(tokens, sentence.tokens[stretch.start : stretch.end], strict=True))
+        tokens = tuple(
+            like(new, old)
+            for new, old in zip(tokens, sentence.tokens[stretch.start : stretch.end], strict=True)
+        )
     return Sentence(
         id,
         (*sentence.tokens[: stretch.start], *tokens, *sentence.tokens[stretch.end :]),
@@ -108,27 +122,39 @@ def _parents_of(table: Table, any_case: bool) -> Mapping[str, Sequence[int]] | N
     return by_lower
 
 
-def _excluded(words: tuple[str, str], table: Table, by_lower: Mapping[str, Sequence[int]] | None) -> list[int]:
+def _excluded(
+    words: tuple[str, str], table: Table, by_lower: Mapping[str, Sequence[int]] | None
+) -> list[int]:
     """The parents' entries and those of their pieces."""
-    barred = {part for word in words for part in (word, *(table.words[id] for id in table.split(word)))}
+    barred = {
+        part for word in words for part in (word, *(table.words[id] for id in table.split(word)))
+    }
     if by_lower is not None:
         return [id for word in barred for id in by_lower.get(word.lower(), ())]
     return [id for word in barred if (id := table.id(word)) is not None]
 
 
 def _by_word(
-    positions: Sequence[tuple[str, str, float]], table: Table, by_lower: Mapping[str, Sequence[int]] | None
+    positions: Sequence[tuple[str, str, float]],
+    table: Table,
+    by_lower: Mapping[str, Sequence[int]] | None,
 ) -> list[tuple[str, float]]:
     """The nearest entry to each mixed word."""
     if not positions:
         return []
-    queries = np.stack([weight * table.vector(a) + (1 - weight) * table.vector(b) for a, b, weight in positions])
-    ids, distances = table.nearest(queries, [_excluded((a, b), table, by_lower) for a, b, _ in positions])
+    queries = np.stack(
+        [weight * table.vector(a) + (1 - weight) * table.vector(b) for a, b, weight in positions]
+    )
+    ids, distances = table.nearest(
+        queries, [_excluded((a, b), table, by_lower) for a, b, _ in positions]
+    )
     return [(table.words[id], float(distance)) for id, distance in zip(ids, distances, strict=True)]
 
 
 def _by_piece(
-    positions: Sequence[tuple[str, str, float]], table: Table, by_lower: Mapping[str, Sequence[int]] | None
+    positions: Sequence[tuple[str, str, float]],
+    table: Table,
+    by_lower: Mapping[str, Sequence[int]] | None,
 ) -> list[tuple[str, float]]:
     """The nearest entry piece by piece: first pieces start the word, further ones continue it; the longer word's rest stands alone."""
     queries: list[NDArray[np.float64]] = []
@@ -138,21 +164,44 @@ def _by_piece(
         first, second = table.split(a), table.split(b)
         lengths.append(max(len(first), len(second)) if table.goes_on.any() else 1)
         for k in range(lengths[-1]):
-            both = [(pieces[k], share) for pieces, share in ((first, weight), (second, 1 - weight)) if k < len(pieces)]
+            both = [
+                (pieces[k], share)
+                for pieces, share in ((first, weight), (second, 1 - weight))
+                if k < len(pieces)
+            ]
             total = sum(share for _, share in both) or 1.0
-            queries.append(np.sum([table.vectors[id].astype(np.float64) * (share / total) for id, share in both], axis=0))
-            excluded.append([*(id for id, _ in both), *(_excluded((a, b), table, by_lower) if lengths[-1] == 1 else [])])
+            queries.append(
+                np.sum(
+                    [table.vectors[id].astype(np.float64) * (share / total) for id, share in both],
+                    axis=0,
+                )
+            )
+            excluded.append(
+                [
+                    *(id for id, _ in both),
+                    *(_excluded((a, b), table, by_lower) if lengths[-1] == 1 else []),
+                ]
+            )
     if not queries:
         return []
     inside = np.concatenate([np.arange(n) > 0 for n in lengths])
     ids, distances = table.nearest(np.stack(queries), excluded, inside)
     found, at = [], 0
     for n in lengths:
-        found.append(("".join(table.words[id] for id in ids[at : at + n]), float(distances[at : at + n].mean())))
+        found.append(
+            (
+                "".join(table.words[id] for id in ids[at : at + n]),
+                float(distances[at : at + n].mean()),
+            )
+        )
         at += n
     return found
 
 
 def _cut(sentences: Sequence[Sentence], stretch: Stretch) -> Sentence:
     sentence = sentences[stretch.parent]
-    return Sentence(sentence.id, sentence.tokens[stretch.start : stretch.end], sentence.tags[stretch.start : stretch.end])
+    return Sentence(
+        sentence.id,
+        sentence.tokens[stretch.start : stretch.end],
+        sentence.tags[stretch.start : stretch.end],
+    )

@@ -53,11 +53,15 @@ class Pairing:
 
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:
-            raise ConfigError(f"there is no variant {self.variant!r}; there are {', '.join(VARIANTS)}")
+            raise ConfigError(
+                f"there is no variant {self.variant!r}; there are {', '.join(VARIANTS)}"
+            )
         if self.window < 1:
             raise ConfigError(f"the window length is {self.window}; it must be at least 1")
         if not 0 <= self.density <= 1:
-            raise ConfigError(f"the density η0 is {self.density:g}; it is a share of valid tags and lies between 0 and 1")
+            raise ConfigError(
+                f"the density η0 is {self.density:g}; it is a share of valid tags and lies between 0 and 1"
+            )
         if self.windows not in ("fixed", "spans") or self.partners not in ("random", "similar"):
             raise ConfigError("windows are 'fixed' or 'spans', partners are 'random' or 'similar'")
 
@@ -69,7 +73,10 @@ class Pairing:
             for start, end in self._windows(tags):
                 own = tags[start:end]
                 size = self.window if self.variant == "whole" else end - start
-                if None not in own and sum(tag != OUTSIDE for tag in own) >= self.density * size - 1e-9:
+                if (
+                    None not in own
+                    and sum(tag != OUTSIDE for tag in own) >= self.density * size - 1e-9
+                ):
                     key = tuple(own) if self.variant == "label" else end - start
                     found[key].append(Stretch(parent, start, end))
         return [group for group in found.values() if len({stretch.parent for stretch in group}) > 1]
@@ -102,7 +109,10 @@ class Pairing:
                     misses += 1
                     if misses > 64 and misses > 8 * served:
                         break  # most parents are used up: go on with those that are left
-                elif sentences[one.parent].tokens != sentences[other.parent].tokens and (one, other) not in given:
+                elif (
+                    sentences[one.parent].tokens != sentences[other.parent].tokens
+                    and (one, other) not in given
+                ):
                     given.add((one, other))
                     served += 1
                     yield one, other
@@ -112,7 +122,9 @@ class Pairing:
             groups = [group for group in left if len({stretch.parent for stretch in group}) > 1]
 
 
-def _random_pairs(groups: list[list[Stretch]], _: object, __: object, ___: object, rng: np.random.Generator) -> Iterator[Pair]:
+def _random_pairs(
+    groups: list[list[Stretch]], _: object, __: object, ___: object, rng: np.random.Generator
+) -> Iterator[Pair]:
     """All pairs within groups, in the order of a keyed permutation of their numbers."""
     edges = np.cumsum([0, *(len(group) * (len(group) - 1) // 2 for group in groups)])
     for number in shuffled(int(edges[-1]), rng):
@@ -140,12 +152,16 @@ def _similar_pairs(
     owners = [np.array([stretch.parent for stretch in group]) for group in groups]
     order = [(g, i) for g, group in enumerate(groups) for i in range(len(group))]
     seed = int(rng.integers(2**62))
-    for rank in range(neighbors):  # every window once with one of its neighbors, then every window with another of them
+    for rank in range(
+        neighbors
+    ):  # every window once with one of its neighbors, then every window with another of them
         for at in rng.permutation(len(order)):
             g, i = order[at]
             alike = np.where(owners[g] == owners[g][i], -np.inf, units[g] @ units[g][i])
             nearest = np.argsort(-alike, kind="stable")[:neighbors]
-            nearest = np.random.default_rng([seed, at]).permutation(nearest[np.isfinite(alike[nearest])])
+            nearest = np.random.default_rng([seed, at]).permutation(
+                nearest[np.isfinite(alike[nearest])]
+            )
             if rank < len(nearest):
                 yield groups[g][i], groups[g][int(nearest[rank])]
 
@@ -158,7 +174,10 @@ def shuffled(n: int, rng: np.random.Generator) -> Iterator[int]:
     for number in range(1 << bits):
         left, right = number >> half, number & mask
         for key in keys:
-            left, right = right, left ^ (((right + key) * 0x9E3779B97F4A7C15 ^ key << 17) >> 23 & mask)
+            left, right = (
+                right,
+                left ^ (((right + key) * 0x9E3779B97F4A7C15 ^ key << 17) >> 23 & mask),
+            )
         value = left << half | right
         if value < n:
             yield value

@@ -40,16 +40,26 @@ class Replacement:
         if self.method not in METHODS:
             raise ConfigError(f"there is no method {self.method!r}; there are {', '.join(METHODS)}")
         if not 0 < self.probability <= 1:
-            raise ConfigError(f"probability is {self.probability:g}; it must lie above 0 and be at most 1")
+            raise ConfigError(
+                f"probability is {self.probability:g}; it must lie above 0 and be at most 1"
+            )
 
-    def augment(self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> Augmentation:
+    def augment(
+        self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator
+    ) -> Augmentation:
         """Up to n sentences with hard labels, parents in random order, each parent again only after all others."""
-        whole = [sentence.hardened() for sentence in sentences if sentence.labeled and None not in sentence.tags]
+        whole = [
+            sentence.hardened()
+            for sentence in sentences
+            if sentence.labeled and None not in sentence.tags
+        ]
         if n < 1 or not whole:
             return Augmentation((), n, "there is no fully labeled sentence" if n > 0 else None)
         if self.method == "duplicate":
             return Augmentation(tuple(_again(whole, n, rng)), n)
-        change = {"mention": _mentions, "token": _tokens, "shuffle": _shuffles}[self.method](whole, self.probability)
+        change = {"mention": _mentions, "token": _tokens, "shuffle": _shuffles}[self.method](
+            whole, self.probability
+        )
         seen = {sentence.tokens for sentence in whole}
         outputs: list[Augmented] = []
         idle = 0
@@ -65,7 +75,9 @@ class Replacement:
                 outputs.append(Augmented(Sentence(id, made[0].tokens, made[0].tags), made[1]))
                 if len(outputs) == n:
                     break
-        reason = None if len(outputs) == n else f"{self.method} finds no further sentence that is new"
+        reason = (
+            None if len(outputs) == n else f"{self.method} finds no further sentence that is new"
+        )
         return Augmentation(tuple(outputs), n, reason)
 
 
@@ -75,7 +87,9 @@ def _again(sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> l
         order += rng.permutation(len(sentences)).tolist()
     return [
         Augmented(
-            Sentence(f"duplicate({sentences[at].id})#{number}", sentences[at].tokens, sentences[at].tags),
+            Sentence(
+                f"duplicate({sentences[at].id})#{number}", sentences[at].tokens, sentences[at].tags
+            ),
             Lineage("duplicate", (sentences[at].id,), ((0, len(sentences[at])),)),
         )
         for number, at in enumerate(order[:n], 1)
@@ -83,7 +97,12 @@ def _again(sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> l
 
 
 def _mentions(sentences: Sequence[Sentence], probability: float) -> Change:
-    found = [spans([str(row) for row in sentence.tags]) if any(prefixed(str(r)) for r in sentence.tags) else [] for sentence in sentences]
+    found = [
+        spans([str(row) for row in sentence.tags])
+        if any(prefixed(str(r)) for r in sentence.tags)
+        else []
+        for sentence in sentences
+    ]
     by_type: dict[str, list[tuple[int, Span]]] = defaultdict(list)
     for at, own in enumerate(found):
         for span in own:
@@ -97,9 +116,17 @@ def _mentions(sentences: Sequence[Sentence], probability: float) -> Change:
         sentence, words = sentences[at], sentences[other].tokens[source.start : source.end]
         tokens = (*sentence.tokens[: span.start], *words, *sentence.tokens[span.end :])
         shift = len(words) - (span.end - span.start)
-        moved = [s if s.end <= span.start else Span(s.start + shift, s.end + shift, s.type) for s in found[at] if s != span]
+        moved = [
+            s if s.end <= span.start else Span(s.start + shift, s.end + shift, s.type)
+            for s in found[at]
+            if s != span
+        ]
         tags = tag([*moved, Span(span.start, span.start + len(words), span.type)], len(tokens))
-        lineage = Lineage("mention", (sentence.id, sentences[other].id), ((span.start, span.end), (source.start, source.end)))
+        lineage = Lineage(
+            "mention",
+            (sentence.id, sentences[other].id),
+            ((span.start, span.end), (source.start, source.end)),
+        )
         return Sentence(sentence.id, tokens, tuple(tags)), lineage
 
     return change
@@ -118,7 +145,9 @@ def _tokens(sentences: Sequence[Sentence], probability: float) -> Change:
             by_tag[str(row)][int(rng.integers(len(by_tag[str(row)])))] if changed else token
             for token, row, changed in zip(sentence.tokens, sentence.tags, hit, strict=True)
         )
-        return Sentence(sentence.id, tokens, sentence.tags), Lineage("token", (sentence.id,), ((0, len(sentence)),))
+        return Sentence(sentence.id, tokens, sentence.tags), Lineage(
+            "token", (sentence.id,), ((0, len(sentence)),)
+        )
 
     return change
 
@@ -130,7 +159,9 @@ def _shuffles(sentences: Sequence[Sentence], probability: float) -> Change:
         for start, end in _segments([str(row) for row in sentence.tags]):
             if rng.random() < probability:
                 tokens[start:end] = [tokens[i] for i in start + rng.permutation(end - start)]
-        return Sentence(sentence.id, tuple(tokens), sentence.tags), Lineage("shuffle", (sentence.id,), ((0, len(sentence)),))
+        return Sentence(sentence.id, tuple(tokens), sentence.tags), Lineage(
+            "shuffle", (sentence.id,), ((0, len(sentence)),)
+        )
 
     return change
 

@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
+from seqmix.augment.acceptance import Candidate, Judging
 from seqmix.augment.discriminator import DEFAULT_RANGE, Base, Perplexity, ScoreRange
-from seqmix.augment.judging import Candidate, Judging
 from seqmix.augment.mixing import Mixed, Oov, mix, rewritten
 from seqmix.augment.pairing import Pair, Pairing, Variant, default_cap
 from seqmix.augment.table import Table, encoder_table
@@ -47,16 +47,22 @@ class SeqMix:
     weight: float | None = None  # a fixed λ instead of Beta(α, α)
     table: Table | None = None
     discriminator: Discriminator | None = None
-    alphabet: frozenset[str] = frozenset()  # characters a new word may have beside those of the sentences
+    alphabet: frozenset[str] = (
+        frozenset()
+    )  # characters a new word may have beside those of the sentences
     trace: bool = False  # keep what was turned down, too
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha <= 1e6:
-            raise ConfigError(f"alpha is {self.alpha:g}; λ ~ Beta(alpha, alpha) needs it above 0 and at most 1000000")
+            raise ConfigError(
+                f"alpha is {self.alpha:g}; λ ~ Beta(alpha, alpha) needs it above 0 and at most 1000000"
+            )
         if self.weight is not None and not 0 <= self.weight <= 1:
             raise ConfigError(f"the mixing weight λ is {self.weight:g}; it lies between 0 and 1")
         if self.max_uses is not None and self.max_uses < 1:
-            raise ConfigError(f"max_uses is {self.max_uses}; a parent must be allowed to serve at least once")
+            raise ConfigError(
+                f"max_uses is {self.max_uses}; a parent must be allowed to serve at least once"
+            )
         if self.oov not in ("mean", "pieces"):
             raise ConfigError(f"oov is {self.oov!r}; it is 'mean' or 'pieces'")
         self.pairing  # noqa: B018  checks its own values
@@ -66,13 +72,17 @@ class SeqMix:
         """The pairing rule these settings mean."""
         return Pairing(self.variant, self.window, self.density, self.windows, self.partners)
 
-    def augment(self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> Augmentation:
+    def augment(
+        self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator
+    ) -> Augmentation:
         """Up to n new sentences with their lineage; fewer only with a reason, never one twice, never one unchanged."""
         groups = self.pairing.groups(sentences)
         if n < 1 or not groups:
             return Augmentation((), n, self._why_none(sentences) if n > 0 else None)
         table = (self.table or encoder_table()).spelled(self.alphabet | characters(sentences))
-        judge = self.discriminator or (Perplexity(base=base_of(self.variant)) if self.score_range is not None else None)
+        judge = self.discriminator or (
+            Perplexity(base=base_of(self.variant)) if self.score_range is not None else None
+        )
         cap = self.max_uses or default_cap(n, groups)
         uses: Counter[int] = Counter()
         seen = {sentence.tokens for sentence in sentences}
@@ -81,9 +91,22 @@ class SeqMix:
         counts: Counter[str] = Counter()
         seed = int(rng.integers(2**62))
         judging = Judging(judge, self._limits(sentences, judge), seed)
-        most = _VISITS * n if self.weight is None else 0  # a fixed λ would give the same sentences again
-        waves = _Waves(self.pairing, sentences, uses, cap, 1 if self.variant == "whole" else 2, rng, table, most)
-        while len(outputs) < n and (wave := waves.draw(_wave_size(n - len(outputs), len(outputs), counts["scored"]))):
+        most = (
+            _VISITS * n if self.weight is None else 0
+        )  # a fixed λ would give the same sentences again
+        waves = _Waves(
+            self.pairing,
+            sentences,
+            uses,
+            cap,
+            1 if self.variant == "whole" else 2,
+            rng,
+            table,
+            most,
+        )
+        while len(outputs) < n and (
+            wave := waves.draw(_wave_size(n - len(outputs), len(outputs), counts["scored"]))
+        ):
             counts["pairs"] += len(wave)
             weights = [self._weight(pair, seed, waves.visit) for pair in wave]
             mixed = mix(sentences, wave, weights, table, self.oov, self.keep_case)
@@ -96,7 +119,11 @@ class SeqMix:
                 if len(outputs) == n:
                     break
                 counts["scored"] += 1
-                lineage = replace(candidate.lineage, score=score, base=str(judge.base)) if judge is not None else candidate.lineage
+                lineage = (
+                    replace(candidate.lineage, score=score, base=str(judge.base))
+                    if judge is not None
+                    else candidate.lineage
+                )
                 if not judging.keeps(candidate, score):
                     counts["out of range"] += 1
                     if self.trace:
@@ -109,34 +136,63 @@ class SeqMix:
                     seen.add(candidate.sentence.tokens)
                     uses.update(candidate.places)
                     outputs.append(Augmented(candidate.sentence, lineage))
-        reason = None if len(outputs) == n else f"no pair is left ({_told(counts)}); loosen density, score range or max_uses for more"
+        reason = (
+            None
+            if len(outputs) == n
+            else f"no pair is left ({_told(counts)}); loosen density, score range or max_uses for more"
+        )
         return Augmentation(tuple(outputs), n, reason, tuple(rejected), dict(counts))
 
     def _weight(self, pair: Pair, seed: int, visit: int = 0) -> float:
         """λ of a pair on a visit. subtle: from a generator of the pair's own, so that it does not depend on the size of the waves."""
         if self.weight is not None:
             return self.weight
-        place = [seed, *(number for stretch in pair for number in (stretch.parent, stretch.start, stretch.end))]
-        return float(np.random.default_rng([*place, visit] if visit else place).beta(self.alpha, self.alpha))
+        place = [
+            seed,
+            *(
+                number
+                for stretch in pair
+                for number in (stretch.parent, stretch.start, stretch.end)
+            ),
+        ]
+        return float(
+            np.random.default_rng([*place, visit] if visit else place).beta(self.alpha, self.alpha)
+        )
 
-    def _limits(self, sentences: Sequence[Sentence], judge: Discriminator | None) -> ScoreRange | None:
+    def _limits(
+        self, sentences: Sequence[Sentence], judge: Discriminator | None
+    ) -> ScoreRange | None:
         if self.score_range is None or judge is None or not self.score_range.quantiles:
             return self.score_range
         return self.score_range.of(judge.scores([s for s in sentences if s.tokens]).tolist())
 
-    def _candidates(self, sentences: Sequence[Sentence], mixed: Sequence[Mixed], visit: int) -> Iterator[Candidate]:
+    def _candidates(
+        self, sentences: Sequence[Sentence], mixed: Sequence[Mixed], visit: int
+    ) -> Iterator[Candidate]:
         """Both parents of each pair rewritten; whole-sequence gives one candidate, since both would be the same."""
         again = f".{visit + 1}" if visit else ""
         for one in mixed:
             ids = tuple(sentences[stretch.parent].id for stretch in one.pair)
             windows = tuple((stretch.start, stretch.end) for stretch in one.pair)
-            spelled = ",".join(f"{id}[{start}:{end}]" for id, (start, end) in zip(ids, windows, strict=True))
+            spelled = ",".join(
+                f"{id}[{start}:{end}]" for id, (start, end) in zip(ids, windows, strict=True)
+            )
             for into, stretch in enumerate(one.pair[: 1 if self.variant == "whole" else 2]):
                 parent = sentences[stretch.parent]
-                new = rewritten(parent, stretch, one, f"{self.variant}({spelled})#{into + 1}{again}", self.keep_case)
-                lineage = Lineage(self.variant, ids, windows, into, one.weight, distances=one.distances)
+                new = rewritten(
+                    parent,
+                    stretch,
+                    one,
+                    f"{self.variant}({spelled})#{into + 1}{again}",
+                    self.keep_case,
+                )
+                lineage = Lineage(
+                    self.variant, ids, windows, into, one.weight, distances=one.distances
+                )
                 legal = _legal(new) or not _legal(parent)
-                yield Candidate(new, lineage, (one.pair[0].parent, one.pair[1].parent), parent, legal)
+                yield Candidate(
+                    new, lineage, (one.pair[0].parent, one.pair[1].parent), parent, legal
+                )
 
     def _why_none(self, sentences: Sequence[Sentence]) -> str:
         """Why there is nothing to pair, in words."""
@@ -145,10 +201,20 @@ class SeqMix:
             return "a pair needs two different labeled sentences"
         if not any(row is not None and row != OUTSIDE for s in labeled for row in s.tags):
             return "no token has a valid tag (all are O), so there is nothing to mix"
-        if self.variant != "whole" and self.windows == "fixed" and max(len(s) for s in labeled) < self.window:
+        if (
+            self.variant != "whole"
+            and self.windows == "fixed"
+            and max(len(s) for s in labeled) < self.window
+        ):
             return f"no sentence has {self.window} tokens, the length of a window; lower window"
-        same = {"whole": "of the same length", "sub": "with such a window", "label": "with windows of the same tags"}[self.variant]
-        return f"no two sentences {same} reach the density {self.density:g}; lower density or window"
+        same = {
+            "whole": "of the same length",
+            "sub": "with such a window",
+            "label": "with windows of the same tags",
+        }[self.variant]
+        return (
+            f"no two sentences {same} reach the density {self.density:g}; lower density or window"
+        )
 
 
 class _Waves:
@@ -170,7 +236,9 @@ class _Waves:
         self._held: Counter[int] = Counter()
         self._given: set[Pair] = set()
         self._uses, self._cap, self._each = uses, cap, each
-        self._restart: Callable[[], Iterator[Pair]] = lambda: rule.pairs(sentences, self._free, self._given, rng, table.vector)
+        self._restart: Callable[[], Iterator[Pair]] = lambda: rule.pairs(
+            sentences, self._free, self._given, rng, table.vector
+        )
         self._source = self._restart()
 
     def draw(self, size: int) -> list[Pair]:
@@ -189,7 +257,9 @@ class _Waves:
 
     def _take(self, size: int) -> list[Pair]:
         wave = []
-        for pair in islice(self._source, min(size, max(0, self._most - self._drawn)) if self.visit else size):
+        for pair in islice(
+            self._source, min(size, max(0, self._most - self._drawn)) if self.visit else size
+        ):
             self._held.update({stretch.parent: self._each for stretch in pair})
             wave.append(pair)
         self._drawn += len(wave)
@@ -206,7 +276,9 @@ def base_of(variant: str) -> Base:
 
 def characters(sentences: Iterable[Sentence]) -> frozenset[str]:
     """All that the tokens are written with."""
-    return frozenset(letter for sentence in sentences for token in sentence.tokens for letter in token)
+    return frozenset(
+        letter for sentence in sentences for token in sentence.tokens for letter in token
+    )
 
 
 def _legal(sentence: Sentence) -> bool:

@@ -43,16 +43,30 @@ class Table:
     split: Callable[[str], Sequence[int]]
     distance: Distance = "l2"
     _ids: dict[str, int] = field(init=False, repr=False, compare=False)
-    _known: dict[str, NDArray[np.float64]] = field(init=False, repr=False, compare=False, default_factory=dict)
-    _tensors: dict[str, torch.Tensor] = field(init=False, repr=False, compare=False, default_factory=dict)
-    _barred: dict[bool, torch.Tensor] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _known: dict[str, NDArray[np.float64]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+    _tensors: dict[str, torch.Tensor] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+    _barred: dict[bool, torch.Tensor] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         if self.distance not in DISTANCES:
-            raise ConfigError(f"there is no distance {self.distance!r}; there are {', '.join(DISTANCES)}")
+            raise ConfigError(
+                f"there is no distance {self.distance!r}; there are {', '.join(DISTANCES)}"
+            )
         if not self.starts.any():
-            raise ConfigError("the table has no admissible entry left; loosen what may be generated (seen, alphabetic, min_count)")
-        object.__setattr__(self, "_ids", {word: i for i, word in reversed(list(enumerate(self.words))) if self.starts[i]})
+            raise ConfigError(
+                "the table has no admissible entry left; loosen what may be generated (seen, alphabetic, min_count)"
+            )
+        object.__setattr__(
+            self,
+            "_ids",
+            {word: i for i, word in reversed(list(enumerate(self.words))) if self.starts[i]},
+        )
 
     def __len__(self) -> int:
         return len(self.words)
@@ -96,7 +110,10 @@ class Table:
         return narrow
 
     def nearest(
-        self, queries: NDArray[np.float64], excluded: Sequence[Iterable[int]], inside: NDArray[np.bool_] | None = None
+        self,
+        queries: NDArray[np.float64],
+        excluded: Sequence[Iterable[int]],
+        inside: NDArray[np.bool_] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The admissible entry nearest to each query [n, width], without those excluded for it: ids [n] and distances [n].
 
@@ -109,30 +126,55 @@ class Table:
             rows = np.flatnonzero(kinds == kind)
             for block in np.array_split(rows, max(1, -(-len(rows) * len(self) // _BLOCK))):
                 for row, (id, distance) in zip(
-                    block, self._nearest_block(queries[block], [set(excluded[i]) for i in block], kind, allowed), strict=True
+                    block,
+                    self._nearest_block(
+                        queries[block], [set(excluded[i]) for i in block], kind, allowed
+                    ),
+                    strict=True,
                 ):
                     ids[row], distances[row] = id, distance
         return ids, distances
 
     def _nearest_block(
-        self, queries: NDArray[np.float64], excluded: Sequence[set[int]], kind: bool, allowed: NDArray[np.bool_]
+        self,
+        queries: NDArray[np.float64],
+        excluded: Sequence[set[int]],
+        kind: bool,
+        allowed: NDArray[np.bool_],
     ) -> list[tuple[int, float]]:
         if not len(queries):
             return []
-        rough = self._rough(torch.from_numpy(queries.astype(np.float32)), kind)  # [block, n_entries], lower is nearer
+        rough = self._rough(
+            torch.from_numpy(queries.astype(np.float32)), kind
+        )  # [block, n_entries], lower is nearer
         most = max(len(own) for own in excluded)
         size = min(len(self), _SHORTLIST + most)
         values, order = (t.cpu().numpy() for t in rough.topk(size, dim=1, largest=False))
         slack = 1e-4 * (1 + np.abs(values[:, :1]))  # far beyond what float32 can be wrong by
         found = []
         for row, query in enumerate(queries):
-            keep = np.array([int(i) for i in order[row] if int(i) not in excluded[row] and allowed[i]], dtype=np.int64)
-            near = np.array([v for v, i in zip(values[row], order[row], strict=True) if int(i) not in excluded[row] and allowed[i]])
+            keep = np.array(
+                [int(i) for i in order[row] if int(i) not in excluded[row] and allowed[i]],
+                dtype=np.int64,
+            )
+            near = np.array(
+                [
+                    v
+                    for v, i in zip(values[row], order[row], strict=True)
+                    if int(i) not in excluded[row] and allowed[i]
+                ]
+            )
             settled = len(near) > 0 and (size == len(self) or near[-1] > near[0] + slack[row, 0])
-            if not settled:  # too many entries within rounding of each other, or nothing left: ask them all
-                keep = np.array([i for i in np.flatnonzero(allowed) if i not in excluded[row]], dtype=np.int64)
+            if (
+                not settled
+            ):  # too many entries within rounding of each other, or nothing left: ask them all
+                keep = np.array(
+                    [i for i in np.flatnonzero(allowed) if i not in excluded[row]], dtype=np.int64
+                )
                 if not len(keep):
-                    raise ConfigError("no admissible entry is left beside the two parents; loosen what may be generated")
+                    raise ConfigError(
+                        "no admissible entry is left beside the two parents; loosen what may be generated"
+                    )
             else:
                 keep = np.sort(keep[near <= near[0] + slack[row, 0]])
             exact = self.exact(query, keep)
@@ -148,7 +190,9 @@ class Table:
             return gaps
         norms = np.sqrt((vectors**2).sum(axis=1)) * np.sqrt((query**2).sum())
         cosine = (vectors * query).sum(axis=1) / np.maximum(norms, 1e-30)
-        away: NDArray[np.float64] = 1 - cosine if self.distance == "cosine" else 1 - 2 * cosine + self._crowding()[ids]
+        away: NDArray[np.float64] = (
+            1 - cosine if self.distance == "cosine" else 1 - 2 * cosine + self._crowding()[ids]
+        )
         return away
 
     def _rough(self, queries: torch.Tensor, kind: bool) -> torch.Tensor:
@@ -163,7 +207,9 @@ class Table:
         matrix = self._tensors["matrix"]
         if kind not in self._barred:
             allowed = self.goes_on if kind else self.starts
-            self._barred[kind] = torch.from_numpy(np.where(allowed, 0, np.inf).astype(np.float32)).to(matrix.device)
+            self._barred[kind] = torch.from_numpy(
+                np.where(allowed, 0, np.inf).astype(np.float32)
+            ).to(matrix.device)
         barred = self._barred[kind]
         queries = queries.to(matrix.device)
         if self.distance == "l2":
@@ -182,23 +228,39 @@ class Table:
             own = unit[torch.from_numpy(self.starts).to(unit.device)]
             k = min(_NEIGHBORS + 1, len(own))
             rows = max(1, _BLOCK // len(own))
-            mean = torch.cat([(part @ own.T).topk(k, dim=1).values[:, 1:].mean(1) for part in unit.split(rows)])
+            mean = torch.cat(
+                [(part @ own.T).topk(k, dim=1).values[:, 1:].mean(1) for part in unit.split(rows)]
+            )
             self._tensors["crowding"] = mean.nan_to_num().cpu()
         return self._tensors["crowding"].numpy().astype(np.float64)
 
 
-def vocabulary_table(words: Sequence[str], vectors: Vectors, tokenizer: PreTrainedTokenizerFast, distance: Distance = "l2") -> Table:
+def vocabulary_table(
+    words: Sequence[str],
+    vectors: Vectors,
+    tokenizer: PreTrainedTokenizerFast,
+    distance: Distance = "l2",
+) -> Table:
     """The encoder's vocabulary and input embeddings, special and unused entries left out."""
     special = set(tokenizer.all_special_ids)
-    marked = [word[:1] in ("Ġ", "▁") for word in words]  # byte-level and sentence pieces mark the start of a word
+    marked = [
+        word[:1] in ("Ġ", "▁") for word in words
+    ]  # byte-level and sentence pieces mark the start of a word
     if any(marked):
         starts = np.array([m and len(word) > 1 for m, word in zip(marked, words, strict=True)])
-        shown = tuple(word.lstrip("Ġ▁") if m else word for m, word in zip(marked, words, strict=True))
+        shown = tuple(
+            word.lstrip("Ġ▁") if m else word for m, word in zip(marked, words, strict=True)
+        )
         goes_on = ~np.array(marked)
     else:
         starts = np.array([not word.startswith("##") for word in words])
         shown, goes_on = tuple(word.removeprefix("##") for word in words), ~starts
-    ordinary = np.array([i not in special and not _unused(word) and "\ufffd" not in word for i, word in enumerate(words)])
+    ordinary = np.array(
+        [
+            i not in special and not _unused(word) and "\ufffd" not in word
+            for i, word in enumerate(words)
+        ]
+    )
     ordinary &= np.array([word != "" and word.isprintable() and " " not in word for word in shown])
     backend = plain_backend(tokenizer)
     unknown = tokenizer.unk_token_id or 0
@@ -207,10 +269,21 @@ def vocabulary_table(words: Sequence[str], vectors: Vectors, tokenizer: PreTrain
     def split(word: str) -> Sequence[int]:
         if word not in pieces:
             with tokenizing():
-                pieces[word] = tuple(backend.encode([word[:_LETTERS]], is_pretokenized=True, add_special_tokens=False).ids) or (unknown,)
+                pieces[word] = tuple(
+                    backend.encode(
+                        [word[:_LETTERS]], is_pretokenized=True, add_special_tokens=False
+                    ).ids
+                ) or (unknown,)
         return pieces[word]
 
-    return Table(shown, np.ascontiguousarray(vectors, dtype=np.float32), starts & ordinary, goes_on & ordinary, split, distance)
+    return Table(
+        shown,
+        np.ascontiguousarray(vectors, dtype=np.float32),
+        starts & ordinary,
+        goes_on & ordinary,
+        split,
+        distance,
+    )
 
 
 def encoder_table(name: str = STARTER, distance: Distance = "l2") -> Table:
@@ -221,7 +294,9 @@ def encoder_table(name: str = STARTER, distance: Distance = "l2") -> Table:
     return vocabulary_table([word or "[unused]" for word in words], vectors, tokenizer, distance)
 
 
-def contextual_table(sentences: Sequence[Sentence], states: Iterable[NDArray[Any]], distance: Distance = "l2") -> Table:
+def contextual_table(
+    sentences: Sequence[Sentence], states: Iterable[NDArray[Any]], distance: Distance = "l2"
+) -> Table:
     """The corpus's words, each with the mean of its hidden states [n_tokens, width] over all its occurrences."""
     sums: dict[str, NDArray[np.float64]] = {}
     counts: Counter[str] = Counter()
@@ -237,7 +312,9 @@ def contextual_table(sentences: Sequence[Sentence], states: Iterable[NDArray[Any
 
     def split(word: str) -> Sequence[int]:
         if word not in ids:
-            raise ConfigError(f"the word {word!r} is not in the table of contextual embeddings; build it on the sentences to be mixed")
+            raise ConfigError(
+                f"the word {word!r} is not in the table of contextual embeddings; build it on the sentences to be mixed"
+            )
         return ids[word]
 
     everything = np.ones(len(words), dtype=bool)
@@ -245,4 +322,9 @@ def contextual_table(sentences: Sequence[Sentence], states: Iterable[NDArray[Any
 
 
 def _unused(word: str) -> bool:
-    return word.startswith(("[unused", "<unused", "[PAD", "<pad", "<|")) or word in ("<s>", "</s>", "<unk>", "<mask>")
+    return word.startswith(("[unused", "<unused", "[PAD", "<pad", "<|")) or word in (
+        "<s>",
+        "</s>",
+        "<unk>",
+        "<mask>",
+    )

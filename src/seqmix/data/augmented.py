@@ -20,7 +20,9 @@ class Lineage:
 
     method: str  # whole, sub, label, or the name of a baseline
     parents: tuple[str, ...]  # sentence ids
-    windows: tuple[tuple[int, int], ...]  # the stretch taken from each parent, [start, end) in tokens
+    windows: tuple[
+        tuple[int, int], ...
+    ]  # the stretch taken from each parent, [start, end) in tokens
     into: int = 0  # which parent was rewritten
     weight: float | None = None  # λ: the share of the first parent
     score: float | None = None  # what the discriminator gave
@@ -50,7 +52,9 @@ class Augmented:
             given["windows"] = tuple((int(a), int(b)) for a, b in given["windows"])
             lineage, id = Lineage(**given), str(record["id"])
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError('expected a generated sentence with its "lineage"', text=str(record)[:80]) from error
+            raise DataError(
+                'expected a generated sentence with its "lineage"', text=str(record)[:80]
+            ) from error
         return cls(from_record(dict(record), id), lineage)
 
 
@@ -61,8 +65,12 @@ class Augmentation(Sequence[Augmented]):
     outputs: tuple[Augmented, ...]
     asked: int
     reason: str | None = None
-    rejected: tuple[Augmented, ...] = ()  # what the discriminator turned down, when it was asked to keep them
-    counts: Mapping[str, int] = field(default_factory=dict)  # pairs mixed, candidates scored, duplicates, …
+    rejected: tuple[
+        Augmented, ...
+    ] = ()  # what the discriminator turned down, when it was asked to keep them
+    counts: Mapping[str, int] = field(
+        default_factory=dict
+    )  # pairs mixed, candidates scored, duplicates, …
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -95,9 +103,17 @@ def hubness(chosen: Sequence[str], entries: int) -> dict[str, float]:
     counts[: len(found)] = found
     away = counts - counts.mean()
     spread = float((away**2).mean())
-    return {"largest_share": found[0] / len(chosen), "skewness": float((away**3).mean()) / spread**1.5 if spread > 0 else 0.0}
+    return {
+        "largest_share": found[0] / len(chosen),
+        "skewness": float((away**3).mean()) / spread**1.5 if spread > 0 else 0.0,
+    }
 
 
 def new_tokens(made: Iterable[Augmented]) -> list[str]:
     """The tokens that mixing generated, all outputs in a row."""
-    return [one.sentence.tokens[i] for one in made if one.lineage.weight is not None for i in range(*one.lineage.windows[one.lineage.into])]
+    return [
+        one.sentence.tokens[i]
+        for one in made
+        if one.lineage.weight is not None
+        for i in range(*one.lineage.windows[one.lineage.into])
+    ]

@@ -18,7 +18,9 @@ from pathlib import Path
 
 from seqmix.errors import DataError
 
-LEFTOVER = re.compile(r"\..+\.\d+\.(part|old)")  # names under which things are written beside their place
+LEFTOVER = re.compile(
+    r"\..+\.\d+\.(part|old)"
+)  # names under which things are written beside their place
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 
 
@@ -35,7 +37,10 @@ def replacing(path: Path, folder: bool = False) -> Iterator[Path]:
         _remove(beside)
         if folder:
             if path.is_file():
-                raise DataError("a file has the name of the folder to write; move it or choose another name", path)
+                raise DataError(
+                    "a file has the name of the folder to write; move it or choose another name",
+                    path,
+                )
             _clear_dead(path)
             handle = _claimed(beside)
     except OSError as error:
@@ -109,7 +114,12 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                     yield number, raw.rstrip(b"\n").rstrip(b"\r").decode("utf-8")
                 except UnicodeDecodeError as error:
                     shown = raw.decode("utf-8", "backslashreplace")
-                    raise DataError(f"expected UTF-8 text, byte {error.start + 1} of the line is not", path, number, shown) from error
+                    raise DataError(
+                        f"expected UTF-8 text, byte {error.start + 1} of the line is not",
+                        path,
+                        number,
+                        shown,
+                    ) from error
     except OSError as error:
         raise DataError(f"cannot read: {error.strerror}", path) from error
 

@@ -34,7 +34,9 @@ def spans(tags: Sequence[str]) -> list[Span]:
     start, before, kind = 0, OUTSIDE, ""
     for at, tag in enumerate((*tags, OUTSIDE)):
         prefix, type = _parts(tag)
-        if before != OUTSIDE and (prefix == OUTSIDE or type != kind or prefix in _OPENS or before in _CLOSES):
+        if before != OUTSIDE and (
+            prefix == OUTSIDE or type != kind or prefix in _OPENS or before in _CLOSES
+        ):
             found.append(Span(start, at, kind))
             before = OUTSIDE
         if prefix != OUTSIDE and before == OUTSIDE:
@@ -52,11 +54,15 @@ def tag(found: Iterable[Span], length: int, scheme: Scheme = "BIO") -> list[str]
     """Spell spans as tags: the inverse of `spans`. Overlapping spans are an error."""
     tags = [OUTSIDE] * length
     if scheme == "tokens":
-        raise TagError("the scheme 'tokens' has one tag a token and no spans; convert the tags themselves")
+        raise TagError(
+            "the scheme 'tokens' has one tag a token and no spans; convert the tags themselves"
+        )
     previous: Span | None = None
     for span in sorted(found, key=lambda s: (s.start, s.end)):
         if not 0 <= span.start < span.end <= length:
-            raise TagError(f"a span must lie inside its sentence of {length} tokens", text=str(span))
+            raise TagError(
+                f"a span must lie inside its sentence of {length} tokens", text=str(span)
+            )
         if previous is not None and span.start < previous.end:
             raise TagError(f"spans must not overlap: {previous} and {span}")
         tags[span.start : span.end] = _spell(span, previous, scheme)
@@ -103,7 +109,10 @@ def is_legal(tags: Sequence[str], scheme: Scheme = "BIO") -> bool:
     """Whether the tags are spelled as the scheme demands, so that a strict reader would take them."""
     if scheme == "tokens":
         return True
-    if any(name != OUTSIDE and (not prefixed(name) or name[0] not in _PREFIXES[scheme]) for name in tags):
+    if any(
+        name != OUTSIDE and (not prefixed(name) or name[0] not in _PREFIXES[scheme])
+        for name in tags
+    ):
         return False
     return convert(tags, scheme) == list(tags)
 
@@ -118,8 +127,13 @@ def legal_moves(tag_set: TagSet) -> tuple[NDArray[np.bool_], NDArray[np.bool_], 
         free = np.ones((len(tags), len(tags)), dtype=bool)
         return free[0, 1:], free[1:, 1:], free[1:, 0]
     parts = [_parts(name) for name in tags]
-    numbers = {type: number for number, (_, type) in enumerate(parts)}  # subtle: numpy takes NULs off the end of strings
-    prefixes, types = np.array([prefix for prefix, _ in parts]), np.array([numbers[type] for _, type in parts])
+    numbers = {
+        type: number for number, (_, type) in enumerate(parts)
+    }  # subtle: numpy takes NULs off the end of strings
+    prefixes, types = (
+        np.array([prefix for prefix, _ in parts]),
+        np.array([numbers[type] for _, type in parts]),
+    )
     opens, goes_on = np.isin(prefixes, ("B", "I")), np.isin(prefixes, ("I", "E", "L"))
     within = opens[:, None] & goes_on & (types[:, None] == types)
     anew = np.broadcast_to(~goes_on, within.shape)

@@ -56,7 +56,11 @@ class Score(Count):
     @property
     def macro_f1(self) -> float:
         """The unweighted mean over the types in gold or prediction."""
-        return sum(count.f1 for count in self.by_type.values()) / len(self.by_type) if self.by_type else 0.0
+        return (
+            sum(count.f1 for count in self.by_type.values()) / len(self.by_type)
+            if self.by_type
+            else 0.0
+        )
 
     @property
     def accuracy(self) -> float:
@@ -69,7 +73,9 @@ class Score(Count):
             f"processed {self.tokens} tokens with {self.gold} phrases; found: {self.found} phrases; correct: {self.correct}.",
             f"accuracy: {100 * self.accuracy:6.2f}%; {_line(self)}",
         ]
-        lines += [f"{type:>17}: {_line(count)}  {count.found}" for type, count in self.by_type.items()]
+        lines += [
+            f"{type:>17}: {_line(count)}  {count.found}" for type, count in self.by_type.items()
+        ]
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, object]:
@@ -87,7 +93,13 @@ class Score(Count):
             "found": self.found,
             "correct": self.correct,
             "by_type": {
-                type: {"f1": c.f1, "precision": c.precision, "recall": c.recall, "gold": c.gold, "found": c.found}
+                type: {
+                    "f1": c.f1,
+                    "precision": c.precision,
+                    "recall": c.recall,
+                    "gold": c.gold,
+                    "found": c.found,
+                }
                 for type, c in self.by_type.items()
             },
         }
@@ -100,11 +112,15 @@ def score(gold: Iterable[Sequence[str]], found: Iterable[Sequence[str]], split: 
     """
     gold, found = list(gold), list(found)
     if len(gold) != len(found):
-        raise DataError(f"there are {len(gold)} gold sentences and {len(found)} predicted ones; they must be the same sentences")
+        raise DataError(
+            f"there are {len(gold)} gold sentences and {len(found)} predicted ones; they must be the same sentences"
+        )
     pairs = [(list(g), list(f)) for g, f in zip(gold, found, strict=True)]
     for number, (g, f) in enumerate(pairs, 1):
         if len(g) != len(f):
-            raise DataError(f"sentence {number} has {len(g)} gold tags and {len(f)} predicted ones; they must be the same tokens")
+            raise DataError(
+                f"sentence {number} has {len(g)} gold tags and {len(f)} predicted ones; they must be the same tokens"
+            )
     plain = not any(tag == OUTSIDE or prefixed(tag) for g, _ in pairs for tag in g)
     read = token_spans if plain else spans
     in_gold: Counter[str] = Counter()
@@ -115,7 +131,10 @@ def score(gold: Iterable[Sequence[str]], found: Iterable[Sequence[str]], split: 
         in_gold.update(span.type for span in gold_spans)
         in_found.update(span.type for span in found_spans)
         correct.update(span.type for span in set(gold_spans) & set(found_spans))
-    by_type = {type: Count(in_gold[type], in_found[type], correct[type]) for type in sorted({*in_gold, *in_found})}
+    by_type = {
+        type: Count(in_gold[type], in_found[type], correct[type])
+        for type in sorted({*in_gold, *in_found})
+    }
     total = sum(by_type.values(), Count())
     return Score(
         total.gold,

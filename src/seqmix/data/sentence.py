@@ -42,15 +42,23 @@ class Sentence:
         rows = tuple(_checked(row, self.id) for row in self.tags) or (None,) * len(self.tokens)
         object.__setattr__(self, "tags", rows)
         if len(rows) != len(self.tokens):
-            raise TagError(f"sentence {self.id!r} has {len(self.tokens)} tokens and {len(rows)} tag rows; one a token is needed")
-        if (self.text is None) != (self.offsets is None) or (self.offsets is not None and len(self.offsets) != len(self.tokens)):
-            raise DataError(f"sentence {self.id!r}: text and one offset a token come together or not at all")
+            raise TagError(
+                f"sentence {self.id!r} has {len(self.tokens)} tokens and {len(rows)} tag rows; one a token is needed"
+            )
+        if (self.text is None) != (self.offsets is None) or (
+            self.offsets is not None and len(self.offsets) != len(self.tokens)
+        ):
+            raise DataError(
+                f"sentence {self.id!r}: text and one offset a token come together or not at all"
+            )
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def __reduce__(self) -> tuple[type[Sentence], tuple[object, ...]]:
-        rows = tuple(dict(row) if isinstance(row, Mapping) else row for row in self.tags)  # subtle: a mappingproxy can't be pickled
+        rows = tuple(
+            dict(row) if isinstance(row, Mapping) else row for row in self.tags
+        )  # subtle: a mappingproxy can't be pickled
         return Sentence, (self.id, self.tokens, rows, self.text, self.offsets)
 
     @property
@@ -73,7 +81,9 @@ class Sentence:
 
     def hardened(self) -> Sentence:
         """Soft rows become their heaviest tag (the first by name on a tie); missing rows stay missing."""
-        return self.with_tags([heaviest(row) if isinstance(row, Mapping) else row for row in self.tags])
+        return self.with_tags(
+            [heaviest(row) if isinstance(row, Mapping) else row for row in self.tags]
+        )
 
     def located(self) -> tuple[str, Offsets]:
         """Text and offsets; tokens joined by single spaces when the raw text is not known."""
@@ -96,7 +106,10 @@ def unique_ids(sentences: Iterable[Sentence]) -> list[Sentence]:
     seen: dict[str, Sentence] = {}
     for sentence in sentences:
         if sentence.id in seen:
-            raise DataError(f"two sentences have the id {sentence.id!r}; ids must differ", text=" ".join(sentence.tokens))
+            raise DataError(
+                f"two sentences have the id {sentence.id!r}; ids must differ",
+                text=" ".join(sentence.tokens),
+            )
         seen[sentence.id] = sentence
     return list(seen.values())
 
@@ -105,8 +118,15 @@ def _checked(row: Row, id: str) -> Row:
     if row is None or isinstance(row, str):
         return row
     weights = {tag: weight for tag, weight in row.items() if weight != 0}
-    if not weights or not all(0 < w <= 1 + 1e-6 for w in weights.values()) or abs(sum(weights.values()) - 1) > 1e-4:
-        raise TagError(f"sentence {id!r}: the weights of a tag row are positive and sum to 1", text=str(dict(row)))
+    if (
+        not weights
+        or not all(0 < w <= 1 + 1e-6 for w in weights.values())
+        or abs(sum(weights.values()) - 1) > 1e-4
+    ):
+        raise TagError(
+            f"sentence {id!r}: the weights of a tag row are positive and sum to 1",
+            text=str(dict(row)),
+        )
     if len(weights) == 1:
         return next(iter(weights))
     return MappingProxyType({tag: float(weight) for tag, weight in weights.items()})

@@ -28,7 +28,10 @@ class TagSet:
     def __post_init__(self) -> None:
         ids = {tag: i for i, tag in enumerate(self.tags)}
         if len(ids) != len(self.tags) or not self.tags or "" in ids:
-            raise TagError("a tag set needs at least one tag, none empty and none twice", text=str(list(self.tags)[:20]))
+            raise TagError(
+                "a tag set needs at least one tag, none empty and none twice",
+                text=str(list(self.tags)[:20]),
+            )
         object.__setattr__(self, "_ids", ids)
 
     @classmethod
@@ -44,9 +47,13 @@ class TagSet:
             for row in sentence.tags:
                 found.update((row,) if isinstance(row, str) else row or ())
         if not found:
-            raise TagError("no sentence has a label, so there is no tag set; give labeled data or name the tags")
+            raise TagError(
+                "no sentence has a label, so there is no tag set; give labeled data or name the tags"
+            )
         if all(tag == OUTSIDE or tag[:2] in ("B-", "I-") for tag in found):
-            found |= {prefix + tag[2:] for tag in found if tag != OUTSIDE for prefix in ("B-", "I-")}
+            found |= {
+                prefix + tag[2:] for tag in found if tag != OUTSIDE for prefix in ("B-", "I-")
+            }
         return cls.ordered(found)
 
     def __len__(self) -> int:
@@ -66,7 +73,15 @@ class TagSet:
     @property
     def types(self) -> tuple[str, ...]:
         """The types behind the prefixes, by name: PER for B-PER and I-PER."""
-        return tuple(sorted({tag[2:] if tag[1:2] == "-" and tag[0] in "BIESLU" else tag for tag in self.tags if tag != OUTSIDE}))
+        return tuple(
+            sorted(
+                {
+                    tag[2:] if tag[1:2] == "-" and tag[0] in "BIESLU" else tag
+                    for tag in self.tags
+                    if tag != OUTSIDE
+                }
+            )
+        )
 
     def valid(self) -> NDArray[np.bool_]:
         """Which tags are valid in the paper's sense: all but O."""

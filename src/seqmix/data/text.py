@@ -69,27 +69,44 @@ def checked_offsets(offsets: object, text: str, name: str = "offsets") -> Offset
     pairs: list[Any] = offsets if isinstance(offsets, list) else [offsets]
     before = 0
     for pair in pairs:
-        if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(type(n) is int for n in pair)):
-            raise DataError(f"expected {name} to be a list of [start, end] pairs, one a token", text=str(pair))
+        if not (
+            isinstance(pair, list | tuple) and len(pair) == 2 and all(type(n) is int for n in pair)
+        ):
+            raise DataError(
+                f"expected {name} to be a list of [start, end] pairs, one a token", text=str(pair)
+            )
         if not before <= pair[0] <= pair[1] <= len(text):
-            raise DataError(f"expected {name} to go forward inside the text of {len(text)} characters", text=f"{pair[0]}-{pair[1]}")
+            raise DataError(
+                f"expected {name} to go forward inside the text of {len(text)} characters",
+                text=f"{pair[0]}-{pair[1]}",
+            )
         before = pair[1]
     return tuple((a, b) for a, b in pairs)
 
 
 def align(
-    offsets: Sequence[tuple[int, int]], found: Iterable[CharSpan], misaligned: Misaligned, counts: Counter[str], text: str
+    offsets: Sequence[tuple[int, int]],
+    found: Iterable[CharSpan],
+    misaligned: Misaligned,
+    counts: Counter[str],
+    text: str,
 ) -> list[Span]:
     """Character spans as token spans. One that cuts a token is refused, grown to whole tokens or left out, and counted.
 
     Of spans that overlap, all but the longest are treated the same way: an error, or dropped. The same span twice is one span.
     """
-    aligned = [s for span in found if (s := align_one(offsets, span, misaligned, counts, text)) is not None]
+    aligned = [
+        s for span in found if (s := align_one(offsets, span, misaligned, counts, text)) is not None
+    ]
     return without_overlaps(offsets, aligned, misaligned, counts, text)
 
 
 def without_overlaps(
-    offsets: Sequence[tuple[int, int]], aligned: Iterable[Span], misaligned: Misaligned, counts: Counter[str], text: str
+    offsets: Sequence[tuple[int, int]],
+    aligned: Iterable[Span],
+    misaligned: Misaligned,
+    counts: Counter[str],
+    text: str,
 ) -> list[Span]:
     """Of token spans that overlap only the longest, or an error."""
     kept: list[Span] = []
@@ -109,18 +126,35 @@ def without_overlaps(
 
 
 def tags_from_text(
-    offsets: Sequence[tuple[int, int]], found: Iterable[CharSpan], misaligned: Misaligned, counts: Counter[str], text: str
+    offsets: Sequence[tuple[int, int]],
+    found: Iterable[CharSpan],
+    misaligned: Misaligned,
+    counts: Counter[str],
+    text: str,
 ) -> list[str]:
     """Character spans as BIO tags over the given tokens."""
     return tag(align(offsets, found, misaligned, counts, text), len(offsets))
 
 
-def align_one(offsets: Sequence[tuple[int, int]], span: CharSpan, misaligned: Misaligned, counts: Counter[str], text: str) -> Span | None:
+def align_one(
+    offsets: Sequence[tuple[int, int]],
+    span: CharSpan,
+    misaligned: Misaligned,
+    counts: Counter[str],
+    text: str,
+) -> Span | None:
     """One character span as a token span, or None when it is left out."""
     if not 0 <= span.start < span.end <= len(text):
-        raise TagError(f"a span must lie inside its text of {len(text)} characters", text=f"{span.start}-{span.end} {span.type}")
-    first = bisect_right(offsets, span.start, key=lambda o: o[1])  # the first token that ends behind the span's start
-    last = bisect_left(offsets, span.end, key=lambda o: o[0])  # one past the last token that starts before its end
+        raise TagError(
+            f"a span must lie inside its text of {len(text)} characters",
+            text=f"{span.start}-{span.end} {span.type}",
+        )
+    first = bisect_right(
+        offsets, span.start, key=lambda o: o[1]
+    )  # the first token that ends behind the span's start
+    last = bisect_left(
+        offsets, span.end, key=lambda o: o[0]
+    )  # one past the last token that starts before its end
     inside = first < last
     cuts = not inside or offsets[first][0] < span.start or span.end < offsets[last - 1][1]
     if cuts:
@@ -142,7 +176,12 @@ def _kind(char: str) -> str:
     if category[0] == "Z" or char in "\t\n\r\v\f\x1c\x1d\x1e\x1f\x85":
         return " "
     code = ord(char)
-    if category[0] == "M" or char == _ZWJ or 0x1F3FB <= code <= 0x1F3FF or 0xE0020 <= code <= 0xE007F:
+    if (
+        category[0] == "M"
+        or char == _ZWJ
+        or 0x1F3FB <= code <= 0x1F3FF
+        or 0xE0020 <= code <= 0xE007F
+    ):
         return "+"
     if any(a <= code <= b for a, b in _UNSPACED):
         return "c"
@@ -164,7 +203,13 @@ def _joins(text: str, start: int, at: int, before: str, kind: str) -> bool:
         mark = text[at - 1] if at else ""
         if before == "." and kind == "0" and mark in ".,:" and start < at - 1:
             return True
-        return before == "." and kind == "w" and mark in "'\u2019" and at - start == 1 and _clitic(text, at)
+        return (
+            before == "."
+            and kind == "w"
+            and mark in "'\u2019"
+            and at - start == 1
+            and _clitic(text, at)
+        )
     if kind == ".":
         nxt = text[at + 1 : at + 2]
         return before == "0" and text[at] in ".," and nxt.isdigit()

@@ -35,7 +35,9 @@ def does_it_help(
         f1 = []
         for sentences in (kept, [*kept, *more]):
             tagger = fit(sentences, count, np.random.default_rng(seed), None)
-            found = [[str(tag) for tag in s.tags] for s in tagger.predict([s.unlabeled() for s in gold])]
+            found = [
+                [str(tag) for tag in s.tags] for s in tagger.predict([s.unlabeled() for s in gold])
+            ]
             f1.append(score([[str(tag) for tag in s.hardened().tags] for s in gold], found).f1)
         gains.append(f1[1] - f1[0])
     gain = float(np.mean(gains))

@@ -16,8 +16,8 @@ from seqmix.data.files import lines, replacing
 from seqmix.data.sentence import Sentence
 from seqmix.errors import RunError
 from seqmix.loop.pool import Pool
+from seqmix.loop.pool_view import TaggerView
 from seqmix.loop.rounds import damaged, read_object
-from seqmix.loop.view import TaggerView
 from seqmix.protocols import Augmenter, Chosen, Policy, Tagger
 
 Fit = Callable[[Sequence[Sentence], int | None, np.random.Generator, Tagger | None], Tagger]
@@ -39,12 +39,16 @@ class Recipe:
     policy: Policy
     augmenter: Callable[[int], Augmenter | None] = lambda round: None
     rate: Callable[[int], float] = lambda round: 0.0
-    steps: Callable[[int], int | None] = lambda sentences: None  # optimizer steps for so many sentences; None: the settings' epochs
+    steps: Callable[[int], int | None] = lambda sentences: (
+        None
+    )  # optimizer steps for so many sentences; None: the settings' epochs
     match_steps: bool = True  # count the sentences augmentation should give even where there is none, so that arms take equal steps
     warm: bool = False
     members: int = 3
     fresh: int = 1  # generate so many times as many, and learn from the labeled sentences as often: none comes twice in so many epochs
-    proxy: Fit | None = None  # fits a smaller tagger that looks at the pool in place of the large one
+    proxy: Fit | None = (
+        None  # fits a smaller tagger that looks at the pool in place of the large one
+    )
 
 
 class ActiveLearner:
@@ -100,9 +104,15 @@ class ActiveLearner:
         wanted = self.wanted(len(batch))
         augmenter = self.recipe.augmenter(self.round)
         rng = generator(self.seed, self.round, "augment")
-        made = augmenter.augment(batch, wanted, rng) if augmenter is not None and wanted > 0 else Augmentation((), 0)
+        made = (
+            augmenter.augment(batch, wanted, rng)
+            if augmenter is not None and wanted > 0
+            else Augmentation((), 0)
+        )
         self.nominal += wanted
-        self.generated += [replace(one, sentence=_renamed(one.sentence, self.round)) for one in made]
+        self.generated += [
+            replace(one, sentence=_renamed(one.sentence, self.round)) for one in made
+        ]
         return made
 
     @property
@@ -114,12 +124,18 @@ class ActiveLearner:
     def train(self) -> Tagger:
         """Train on everything labeled and generated so far."""
         rng = generator(self.seed, self.round, "train")
-        self._tagger = self.recipe.fit(self._sentences(), self.steps, rng, self._tagger if self.recipe.warm else None)
+        self._tagger = self.recipe.fit(
+            self._sentences(), self.steps, rng, self._tagger if self.recipe.warm else None
+        )
         return self._tagger
 
     def remember(self) -> None:
         """Keep this round's predictions on the pool for policies that look at their history."""
-        for sentence, paths in zip(self.pool.unlabeled.values(), self.selector.best_paths(self.pool.unlabeled.values()), strict=True):
+        for sentence, paths in zip(
+            self.pool.unlabeled.values(),
+            self.selector.best_paths(self.pool.unlabeled.values()),
+            strict=True,
+        ):
             self.history.setdefault(sentence.id, []).append(list(paths[0].tags))
             del self.history[sentence.id][:-REMEMBERED]
 
@@ -136,42 +152,73 @@ class ActiveLearner:
         labeled, fit = self._sentences(), self.recipe.proxy or self.recipe.fit
         rng = generator(self.seed, self.round, "committee")
         for own in rng.spawn(self.recipe.members):
-            drawn = [labeled[i] for i in own.integers(len(labeled), size=len(labeled) // self.recipe.fresh)]
+            drawn = [
+                labeled[i]
+                for i in own.integers(len(labeled), size=len(labeled) // self.recipe.fresh)
+            ]
             members.append(fit(drawn, self.steps, own, None))
         return members
 
     def _sentences(self) -> list[Sentence]:
         """What is learned from: everything labeled and generated so far."""
-        return [*[*self.pool.labeled.values()] * self.recipe.fresh, *(one.sentence for one in self.generated)]
+        return [
+            *[*self.pool.labeled.values()] * self.recipe.fresh,
+            *(one.sentence for one in self.generated),
+        ]
 
     def save(self, folder: Path | str) -> None:
         """Everything but the recipe, which is code: the pool, the labels, what was generated, the tagger."""
-        state = {"format_version": FORMAT_VERSION, "round": self.round, "seed": self.seed, "nominal": self.nominal, "history": self.history}
+        state = {
+            "format_version": FORMAT_VERSION,
+            "round": self.round,
+            "seed": self.seed,
+            "nominal": self.nominal,
+            "history": self.history,
+        }
         with replacing(Path(folder), folder=True) as beside:
             formats.write(self.pool.unlabeled.values(), beside / "unlabeled.jsonl", "jsonl-tokens")
             formats.write(self.pool.labeled.values(), beside / "labeled.jsonl", "jsonl-tokens")
             with (beside / "generated.jsonl").open("w", encoding="utf-8", newline="\n") as file:
-                file.writelines(json.dumps(one.to_record(), ensure_ascii=False) + "\n" for one in self.generated)
+                file.writelines(
+                    json.dumps(one.to_record(), ensure_ascii=False) + "\n" for one in self.generated
+                )
             if self._tagger is not None:
                 self._tagger.save(beside / "model")
-            (beside / "learner.json").write_text(json.dumps(state, ensure_ascii=False), encoding="utf-8")
+            (beside / "learner.json").write_text(
+                json.dumps(state, ensure_ascii=False), encoding="utf-8"
+            )
 
     @classmethod
-    def load(cls, folder: Path | str, recipe: Recipe, load_tagger: Callable[[Path], Tagger]) -> ActiveLearner:
+    def load(
+        cls, folder: Path | str, recipe: Recipe, load_tagger: Callable[[Path], Tagger]
+    ) -> ActiveLearner:
         """A learner that `save` wrote, with its recipe given anew."""
         folder = Path(folder)
         if not (folder / "learner.json").is_file():
             raise RunError(f"{folder} is not a saved learner: it has no learner.json")
         state = read_object(folder / "learner.json")
         if state.get("format_version") != FORMAT_VERSION:
-            raise RunError(f"{folder} has learner format {state.get('format_version')}; this version of seqmix reads {FORMAT_VERSION}")
+            raise RunError(
+                f"{folder} has learner format {state.get('format_version')}; this version of seqmix reads {FORMAT_VERSION}"
+            )
         state = read_object(folder / "learner.json", seed=int, round=int, nominal=int, history=dict)
         with damaged(folder / "generated.jsonl"):
-            generated = [Augmented.from_record(json.loads(line)) for _, line in lines(folder / "generated.jsonl")]
+            generated = [
+                Augmented.from_record(json.loads(line))
+                for _, line in lines(folder / "generated.jsonl")
+            ]
         labeled = list(formats.read(folder / "labeled.jsonl", "jsonl-tokens"))
-        pool = Pool({s.id: s for s in formats.read(folder / "unlabeled.jsonl", "jsonl-tokens")}, {s.id: s for s in labeled})
+        pool = Pool(
+            {s.id: s for s in formats.read(folder / "unlabeled.jsonl", "jsonl-tokens")},
+            {s.id: s for s in labeled},
+        )
         learner = cls(recipe, pool, state["seed"])
-        learner.round, learner.nominal, learner.history, learner.generated = state["round"], state["nominal"], state["history"], generated
+        learner.round, learner.nominal, learner.history, learner.generated = (
+            state["round"],
+            state["nominal"],
+            state["history"],
+            generated,
+        )
         if (folder / "model").exists():
             learner.tagger = load_tagger(folder / "model")
         return learner

@@ -16,7 +16,9 @@ class GoldOracle:
 
     def annotate(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The same sentences with their labels."""
-        missing = [s.id for s in sentences if s.id not in self._gold or not self._gold[s.id].labeled]
+        missing = [
+            s.id for s in sentences if s.id not in self._gold or not self._gold[s.id].labeled
+        ]
         if missing:
             raise DataError(f"the gold data has no labels for {missing[0]!r}")
         return [self._gold[s.id] for s in sentences]

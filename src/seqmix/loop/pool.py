@@ -16,7 +16,9 @@ class Pool:
     """Sentences by id: those that may be asked for, and those that are labeled. A value: `label` gives the next one."""
 
     unlabeled: dict[str, Sentence]
-    labeled: dict[str, Sentence] = field(default_factory=dict)  # in the order in which they were labeled
+    labeled: dict[str, Sentence] = field(
+        default_factory=dict
+    )  # in the order in which they were labeled
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence], labeled: Iterable[Sentence] = ()) -> Pool:
@@ -25,7 +27,12 @@ class Pool:
         texts = {s.tokens for s in known.values()}
         waiting: dict[str, Sentence] = {}
         for sentence in unique_ids(sentences):
-            if sentence.tokens and sentence.tokens[0] != _DOCSTART and sentence.id not in known and sentence.tokens not in texts:
+            if (
+                sentence.tokens
+                and sentence.tokens[0] != _DOCSTART
+                and sentence.id not in known
+                and sentence.tokens not in texts
+            ):
                 texts.add(sentence.tokens)
                 waiting[sentence.id] = sentence.unlabeled()
         return cls(waiting, known)
@@ -42,15 +49,25 @@ class Pool:
         """The pool once these ids are labeled; the answers must be the sentences that were asked."""
         asked = self.take(ids)
         if len(ids) != len(sentences):
-            raise DataError(f"{len(ids)} sentences were asked and {len(sentences)} answered; give one answer an id")
+            raise DataError(
+                f"{len(ids)} sentences were asked and {len(sentences)} answered; give one answer an id"
+            )
         for question, answer in zip(asked, sentences, strict=True):
             if question.tokens != answer.tokens:
-                raise DataError(f"the answer to {question.id!r} has other tokens than the question", text=" ".join(answer.tokens))
+                raise DataError(
+                    f"the answer to {question.id!r} has other tokens than the question",
+                    text=" ".join(answer.tokens),
+                )
             if not answer.labeled:
-                raise DataError(f"the answer to {question.id!r} has no label", text=" ".join(answer.tokens))
+                raise DataError(
+                    f"the answer to {question.id!r} has no label", text=" ".join(answer.tokens)
+                )
         gone = set(ids)
         answers = dict(zip(ids, sentences, strict=True))
-        return Pool({id: s for id, s in self.unlabeled.items() if id not in gone}, {**self.labeled, **answers})
+        return Pool(
+            {id: s for id, s in self.unlabeled.items() if id not in gone},
+            {**self.labeled, **answers},
+        )
 
     def check(self, n: int) -> None:
         """Whether n more can be asked for."""

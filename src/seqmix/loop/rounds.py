@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.augmented import Augmented
+from seqmix.data.format_versions import foreign
 from seqmix.data.formats.records import json_lines
-from seqmix.data.versions import foreign
 from seqmix.errors import DataError, RunError
 
 FORMAT_VERSION = 1
@@ -29,7 +29,9 @@ def read_rounds(folder: Path) -> list[dict[str, Any]]:
         with damaged(path):
             wrong = _wrong(line)
             if wrong is not None or line["round"] != number:
-                raise ValueError(f"line {number + 1} has no round {number} with a good {wrong or 'round'!r}")
+                raise ValueError(
+                    f"line {number + 1} has no round {number} with a good {wrong or 'round'!r}"
+                )
     return done
 
 
@@ -49,7 +51,9 @@ def read_chosen(path: Path) -> tuple[list[str], list[float | None]]:
     """What a round asked for, and how much it wanted each."""
     known = read_object(path, ids=list, scores=list)
     with damaged(path):
-        if not all(isinstance(id, str) for id in known["ids"]) or len(known["ids"]) != len(known["scores"]):
+        if not all(isinstance(id, str) for id in known["ids"]) or len(known["ids"]) != len(
+            known["scores"]
+        ):
             raise ValueError("expected ids, and a score for each")
         if not all(score is None or type(score) in (int, float) for score in known["scores"]):
             raise ValueError("expected scores to be numbers or null")
@@ -70,7 +74,11 @@ def read_predictions(path: Path, lengths: Mapping[str, int]) -> dict[str, list[s
     found = read_object(path)
     with damaged(path):
         for id, tags in found.items():
-            if not isinstance(tags, list) or len(tags) != lengths[id] or not all(isinstance(tag, str) for tag in tags):
+            if (
+                not isinstance(tags, list)
+                or len(tags) != lengths[id]
+                or not all(isinstance(tag, str) for tag in tags)
+            ):
                 raise ValueError(f"expected {lengths[id]} tags of {id[:80]!r}")
     return found
 
@@ -85,7 +93,9 @@ def read_object(path: Path, **kinds: type) -> dict[str, Any]:
     """A small JSON file that holds an object with these keys."""
     with damaged(path):
         found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict) or not all(type(found.get(key)) is kind for key, kind in kinds.items()):
+        if not isinstance(found, dict) or not all(
+            type(found.get(key)) is kind for key, kind in kinds.items()
+        ):
             raise ValueError(f"expected {' and '.join(kinds) or 'an object'}")
         if _HALF.search(json.dumps(found, ensure_ascii=False)):
             raise ValueError("expected whole characters, found half of a surrogate pair")
@@ -97,11 +107,28 @@ def damaged(path: Path) -> Iterator[None]:
     """Name the file that cannot be read, and what to do: a round that is not finished can be done again, a finished one cannot."""
     try:
         yield
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, DataError) as error:
-        told = error.expected if isinstance(error, DataError) else error.strerror if isinstance(error, OSError) else str(error)
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        DataError,
+    ) as error:
+        told = (
+            error.expected
+            if isinstance(error, DataError)
+            else error.strerror
+            if isinstance(error, OSError)
+            else str(error)
+        )
         why = (str(told).splitlines() or [type(error).__name__])[0]
         again = f"; if its round is not in rounds.jsonl, remove {path.parent} instead and it is done again"
-        raise RunError(f"{path} is damaged: {why}; restore it from a backup" + again * path.parent.name.isdecimal()) from error
+        raise RunError(
+            f"{path} is damaged: {why}; restore it from a backup"
+            + again * path.parent.name.isdecimal()
+        ) from error
 
 
 def _wrong(line: Mapping[str, Any]) -> str | None:
@@ -109,11 +136,14 @@ def _wrong(line: Mapping[str, Any]) -> str | None:
     scores = {split: line[split] for split in ("dev", "test") if split in line}
     good = {
         **{key: type(line.get(key)) is int for key in _WHOLE},
-        "chosen": isinstance(line.get("chosen"), list) and all(isinstance(id, str) for id in line["chosen"]),
-        "augmentation": isinstance(line.get("augmentation"), dict) and type(line["augmentation"].get("asked")) is int,
+        "chosen": isinstance(line.get("chosen"), list)
+        and all(isinstance(id, str) for id in line["chosen"]),
+        "augmentation": isinstance(line.get("augmentation"), dict)
+        and type(line["augmentation"].get("asked")) is int,
         "stop": isinstance(line.get("stop", 0), str | None),
         "agreement": isinstance(line.get("agreement", ""), int | float | None),
-        "forecast": "forecast" in line and (line["forecast"] is None or _numbers(line["forecast"], "gain", "low", "high")),
+        "forecast": "forecast" in line
+        and (line["forecast"] is None or _numbers(line["forecast"], "gain", "low", "high")),
         **{split: _numbers(own, "f1") for split, own in scores.items()},
     }
     return next((key for key, fine in good.items() if not fine), None)

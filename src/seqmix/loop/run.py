@@ -27,7 +27,7 @@ from typing import Any
 
 from seqmix.data.augmented import hubness, new_tokens
 from seqmix.data.files import clear_leftovers, make_folder, sync, write_text
-from seqmix.data.plain import open_plain, refuse_links
+from seqmix.data.plain_files import open_plain, refuse_links
 from seqmix.data.scheme import spans
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
@@ -35,7 +35,15 @@ from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import RunError
 from seqmix.loop.learner import REMEMBERED, ActiveLearner, Recipe, generator
 from seqmix.loop.pool import Pool
-from seqmix.loop.rounds import FORMAT_VERSION, read_chosen, read_described, read_generated, read_predictions, read_rounds, records
+from seqmix.loop.rounds import (
+    FORMAT_VERSION,
+    read_chosen,
+    read_described,
+    read_generated,
+    read_predictions,
+    read_rounds,
+    records,
+)
 from seqmix.loop.stopping import Forecast, Stopping, forecast, kappa
 from seqmix.protocols import Oracle, Tagger
 
@@ -51,15 +59,21 @@ class Plan:
     seed_set: Sequence[Sentence]  # labeled
     pool: Sequence[Sentence]
     oracle: Oracle
-    splits: dict[str, Sequence[Sentence]]  # dev and test, labeled: evaluated, never used for choosing
+    splits: dict[
+        str, Sequence[Sentence]
+    ]  # dev and test, labeled: evaluated, never used for choosing
     sizes: Callable[[int], int]  # how many to ask for in round 1, 2, …
     rounds: int
     load_tagger: Callable[[Path], Tagger]
-    names: dict[str, Any] = field(default_factory=dict)  # policy, variant, arm: written into every line
+    names: dict[str, Any] = field(
+        default_factory=dict
+    )  # policy, variant, arm: written into every line
     stopping: Stopping = field(default_factory=Stopping)
     guard: Callable[[Sequence[Sentence], int], dict[str, Any]] | None = None
     looks_back: bool = False  # the policy needs the predictions of earlier rounds
-    save_models: bool = True  # False for sweeps, whose runs are short: one that was broken off starts over
+    save_models: bool = (
+        True  # False for sweeps, whose runs are short: one that was broken off starts over
+    )
     seed: int = 0
 
 
@@ -96,7 +110,9 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError:
-            raise RunError(f"another process is working in {folder}; wait for it, or give another directory") from None
+            raise RunError(
+                f"another process is working in {folder}; wait for it, or give another directory"
+            ) from None
         yield
 
 
@@ -107,8 +123,12 @@ def _restored(plan: Plan, folder: Path, done: Sequence[dict[str, Any]]) -> Activ
     for line in done:
         place = folder / "rounds" / f"{line['round']:03d}"
         if line["round"] > 0:
-            learner.pool = learner.pool.label(line["chosen"], plan.oracle.annotate(learner.pool.take(line["chosen"])))
-        learner.generated += read_generated(place / "generated.jsonl", line["round"], line["augmentation"])
+            learner.pool = learner.pool.label(
+                line["chosen"], plan.oracle.annotate(learner.pool.take(line["chosen"]))
+            )
+        learner.generated += read_generated(
+            place / "generated.jsonl", line["round"], line["augmentation"]
+        )
         learner.nominal += line["augmentation"]["asked"]
         learner.round = line["round"]
         if plan.looks_back:
@@ -122,7 +142,13 @@ def _restored(plan: Plan, folder: Path, done: Sequence[dict[str, Any]]) -> Activ
 
 
 def _round(
-    plan: Plan, folder: Path, learner: ActiveLearner, number: int, batch: list[Sentence] | None, done: list[dict[str, Any]], report: Report
+    plan: Plan,
+    folder: Path,
+    learner: ActiveLearner,
+    number: int,
+    batch: list[Sentence] | None,
+    done: list[dict[str, Any]],
+    report: Report,
 ) -> dict[str, Any]:
     """One round: each phase leaves a file, and is skipped when that file is there."""
     place = folder / "rounds" / f"{number:03d}"
@@ -133,14 +159,20 @@ def _round(
     scores: list[float | None] = []
     with _timed("query", seconds, number, report):
         if batch is None:
-            chosen, scores = _kept(place / "chosen.json", lambda: learner.query(plan.sizes(number), return_scores=True))
+            chosen, scores = _kept(
+                place / "chosen.json", lambda: learner.query(plan.sizes(number), return_scores=True)
+            )
     with _timed("annotate", seconds, number, report):
         if batch is None:
             batch = list(plan.oracle.annotate(learner.pool.take(chosen)))
             learner.pool = learner.pool.label(chosen, batch)
             learner.round = number
     with _timed("augment", seconds, number, report):
-        guard = plan.guard(list(learner.pool.labeled.values()), number) if plan.guard is not None else None
+        guard = (
+            plan.guard(list(learner.pool.labeled.values()), number)
+            if plan.guard is not None
+            else None
+        )
         augmentation = _augmented(learner, batch, place, guard)
     with _timed("train", seconds, number, report):
         model = place / "model"
@@ -151,7 +183,10 @@ def _round(
         else:
             learner.train()
     with _timed("evaluate", seconds, number, report):
-        results = {name: _evaluate(learner.tagger, sentences, name) for name, sentences in plan.splits.items()}
+        results = {
+            name: _evaluate(learner.tagger, sentences, name)
+            for name, sentences in plan.splits.items()
+        }
         agreement = _agreement(plan, learner, before, number)
         if plan.looks_back:
             learner.remember()
@@ -167,15 +202,33 @@ def _round(
     line["forecast"] = _forecast(plan, [*done, line], number)
     line["stop"] = _stop(plan, learner, [*done, line], number)
     _finish(folder, line, seconds, learner)
-    report({"phase": "round", "round": number, "line": line, **{name: result["f1"] for name, result in results.items()}})
+    report(
+        {
+            "phase": "round",
+            "round": number,
+            "line": line,
+            **{name: result["f1"] for name, result in results.items()},
+        }
+    )
     return line
 
 
-def _finish(folder: Path, line: dict[str, Any], seconds: dict[str, float], learner: ActiveLearner) -> None:
+def _finish(
+    folder: Path, line: dict[str, Any], seconds: dict[str, float], learner: ActiveLearner
+) -> None:
     """Make the round official, then clear away what only an unfinished round needs. subtle: the order of these lines is the promise."""
-    records = ({"round": int(one.sentence.id[1:].split("/")[0]), **one.to_record()} for one in learner.generated)
-    write_text(folder / "generated.jsonl", "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
-    _append(folder / "timings.jsonl", {"round": line["round"], "seconds": {name: round(s, 3) for name, s in seconds.items()}})
+    records = (
+        {"round": int(one.sentence.id[1:].split("/")[0]), **one.to_record()}
+        for one in learner.generated
+    )
+    write_text(
+        folder / "generated.jsonl",
+        "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records),
+    )
+    _append(
+        folder / "timings.jsonl",
+        {"round": line["round"], "seconds": {name: round(s, 3) for name, s in seconds.items()}},
+    )
     _append(folder / "rounds.jsonl", line)
     _clear_models(folder, line["round"])
 
@@ -192,7 +245,9 @@ def _append(path: Path, line: dict[str, Any]) -> None:
     write_text(path, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in [*kept, line]))
 
 
-def _kept(path: Path, make: Callable[[], tuple[list[str], list[float | None]]]) -> tuple[list[str], list[float | None]]:
+def _kept(
+    path: Path, make: Callable[[], tuple[list[str], list[float | None]]]
+) -> tuple[list[str], list[float | None]]:
     """What was chosen before, or choose now and keep it."""
     if not path.exists():
         ids, scores = make()
@@ -200,7 +255,9 @@ def _kept(path: Path, make: Callable[[], tuple[list[str], list[float | None]]]) 
     return read_chosen(path)
 
 
-def _augmented(learner: ActiveLearner, batch: Sequence[Sentence], place: Path, guard: dict[str, Any] | None) -> dict[str, Any]:
+def _augmented(
+    learner: ActiveLearner, batch: Sequence[Sentence], place: Path, guard: dict[str, Any] | None
+) -> dict[str, Any]:
     """Generate, or read what was generated; augmentation that the guard found to hurt is left out this round."""
     path, about = place / "generated.jsonl", place / "augmentation.json"
     asked = learner.wanted(len(batch))
@@ -228,15 +285,22 @@ def _augmented(learner: ActiveLearner, batch: Sequence[Sentence], place: Path, g
 
 def _evaluate(tagger: Tagger, sentences: Sequence[Sentence], name: str) -> dict[str, object]:
     found = [list(paths[0].tags) for paths in tagger.best_paths([s.unlabeled() for s in sentences])]
-    return score([[str(tag) for tag in s.hardened().tags] for s in sentences], found, split=name).as_dict()
+    return score(
+        [[str(tag) for tag in s.hardened().tags] for s in sentences], found, split=name
+    ).as_dict()
 
 
-def _agreement(plan: Plan, learner: ActiveLearner, before: Tagger | None, number: int) -> float | None:
+def _agreement(
+    plan: Plan, learner: ActiveLearner, before: Tagger | None, number: int
+) -> float | None:
     """How much this round's predictions on a fixed part of the pool agree with the last round's."""
     if before is None or plan.stopping.agreement is None:
         return None
     fixed = [s.unlabeled() for s in plan.pool[:_STOP_SET] if len(s)]
-    old, new = ([str(t) for s in tagger.predict(fixed) for t in s.tags] for tagger in (before, learner.tagger))
+    old, new = (
+        [str(t) for s in tagger.predict(fixed) for t in s.tags]
+        for tagger in (before, learner.tagger)
+    )
     return kappa(old, new)
 
 
@@ -246,17 +310,24 @@ def _forecast(plan: Plan, done: Sequence[dict[str, Any]], number: int) -> dict[s
         return None
     curve = [(line["labeled"], line["dev"]["f1"]) for line in done]
     made: Forecast | None = forecast(
-        [n for n, _ in curve], [f1 for _, f1 in curve], curve[-1][0] + plan.sizes(number + 1), generator(plan.seed, number, "stop")
+        [n for n, _ in curve],
+        [f1 for _, f1 in curve],
+        curve[-1][0] + plan.sizes(number + 1),
+        generator(plan.seed, number, "stop"),
     )
     return None if made is None else {"gain": made.gain, "low": made.low, "high": made.high}
 
 
-def _stop(plan: Plan, learner: ActiveLearner, done: Sequence[dict[str, Any]], number: int) -> str | None:
+def _stop(
+    plan: Plan, learner: ActiveLearner, done: Sequence[dict[str, Any]], number: int
+) -> str | None:
     if number >= plan.rounds:
         return f"all {plan.rounds} rounds are done"
     agreements = [line["agreement"] for line in done if line["agreement"] is not None]
     left = learner.pool.unlabeled.values() if plan.stopping.uncertainty is not None else None
-    uncertainty = None if left is None else max(learner.selector.unsure(left, "entropy"), default=0.0)  # the highest mean token entropy
+    uncertainty = (
+        None if left is None else max(learner.selector.unsure(left, "entropy"), default=0.0)
+    )  # the highest mean token entropy
     reason = plan.stopping.reason(done[-1]["labeled"], done[-1]["tokens"], agreements, uncertainty)
     if reason is None and not learner.pool.unlabeled:
         return "the pool is empty"

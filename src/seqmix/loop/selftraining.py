@@ -16,7 +16,10 @@ from seqmix.data.sentence import Row, Sentence
 from seqmix.loop.learner import Fit
 from seqmix.protocols import Augmenter, Tagger
 
-_SURE, _TRIFLE = 0.98, 0.02  # a row above the one is written as a single tag; weights below the other are left out
+_SURE, _TRIFLE = (
+    0.98,
+    0.02,
+)  # a row above the one is written as a single tag; weights below the other are left out
 
 
 @dataclass(frozen=True)
@@ -34,39 +37,69 @@ class SelfTraining:
 
 
 def self_trained(
-    fit: Fit, unlabeled: Callable[[], Sequence[Sentence]], wanted: SelfTraining, augmenter: Callable[[], Augmenter | None] = lambda: None
+    fit: Fit,
+    unlabeled: Callable[[], Sequence[Sentence]],
+    wanted: SelfTraining,
+    augmenter: Callable[[], Augmenter | None] = lambda: None,
 ) -> Fit:
     """The same way to fit, with a student after it; `unlabeled` gives the pool as it is then, `augmenter` what mines it."""
 
-    def student(sentences: Sequence[Sentence], steps: int | None, rng: np.random.Generator, last: Tagger | None) -> Tagger:
+    def student(
+        sentences: Sequence[Sentence],
+        steps: int | None,
+        rng: np.random.Generator,
+        last: Tagger | None,
+    ) -> Tagger:
         draws = rng.spawn(wanted.teachers + 1)
         teachers = [fit(sentences, steps, own, last) for own in draws[1:]]
         labeled = {sentence.tokens for sentence in sentences}
-        pool = [sentence for sentence in unlabeled() if len(sentence) and sentence.tokens not in labeled]
+        pool = [
+            sentence for sentence in unlabeled() if len(sentence) and sentence.tokens not in labeled
+        ]
         for generation in range(wanted.generations, 0, -1):
             chosen = [pool[i] for i in np.sort(draws[0].permutation(len(pool))[: wanted.sentences])]
             tagged = taught(teachers, chosen, wanted.confidence, wanted.hard)
-            learned = [*sentences] * wanted.repeat + tagged + _mined(sentences, tagged, wanted.mined, augmenter, draws[0])
-            teachers = [fit(learned, wanted.steps, own, last) for own in (draws[1:] if generation > 1 else [rng])]
+            learned = (
+                [*sentences] * wanted.repeat
+                + tagged
+                + _mined(sentences, tagged, wanted.mined, augmenter, draws[0])
+            )
+            teachers = [
+                fit(learned, wanted.steps, own, last)
+                for own in (draws[1:] if generation > 1 else [rng])
+            ]
         return teachers[0]
 
     return student
 
 
-def taught(teachers: Sequence[Tagger], sentences: Sequence[Sentence], confidence: float = 0.0, hard: bool = False) -> list[Sentence]:
+def taught(
+    teachers: Sequence[Tagger],
+    sentences: Sequence[Sentence],
+    confidence: float = 0.0,
+    hard: bool = False,
+) -> list[Sentence]:
     """The sentences with the teachers' mean tag distributions as their rows; those of too little confidence are left out."""
     tag_set = teachers[0].tag_set
     assert tag_set is not None  # they are trained
     found = []
-    for sentence, *probs in zip(sentences, *(teacher.probabilities(sentences) for teacher in teachers), strict=True):
+    for sentence, *probs in zip(
+        sentences, *(teacher.probabilities(sentences) for teacher in teachers), strict=True
+    ):
         mean = np.mean(probs, axis=0)
         if mean.max(axis=1).mean() >= confidence:
-            found.append(replace(sentence, tags=tuple(_row(row, tag_set.tags, hard) for row in mean)))
+            found.append(
+                replace(sentence, tags=tuple(_row(row, tag_set.tags, hard) for row in mean))
+            )
     return found
 
 
 def _mined(
-    learned: Sequence[Sentence], tagged: Sequence[Sentence], n: int, augmenter: Callable[[], Augmenter | None], rng: np.random.Generator
+    learned: Sequence[Sentence],
+    tagged: Sequence[Sentence],
+    n: int,
+    augmenter: Callable[[], Augmenter | None],
+    rng: np.random.Generator,
 ) -> list[Sentence]:
     """New sentences from those learned from, generated ones included, and the sure ones of the pool: mentions and contexts as partners.
 

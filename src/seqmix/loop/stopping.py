@@ -15,20 +15,36 @@ class Stopping:
 
     sentences: int | None = None  # a budget of labeled sentences
     tokens: int | None = None  # a budget of labeled tokens
-    agreement: float | None = None  # predictions on a fixed part of the pool agree this much with the last round's (Cohen's kappa)
+    agreement: float | None = (
+        None  # predictions on a fixed part of the pool agree this much with the last round's (Cohen's kappa)
+    )
     patience: int = 2  # … for so many rounds in a row
-    uncertainty: float | None = None  # the most uncertain sentence left has less mean token entropy than this
+    uncertainty: float | None = (
+        None  # the most uncertain sentence left has less mean token entropy than this
+    )
 
-    def reason(self, sentences: int, tokens: int, agreements: Sequence[float], uncertainty: float | None) -> str | None:
+    def reason(
+        self, sentences: int, tokens: int, agreements: Sequence[float], uncertainty: float | None
+    ) -> str | None:
         """Why to stop now, in words; None to go on."""
         if self.sentences is not None and sentences >= self.sentences:
             return f"the budget of {self.sentences} sentences is used"
         if self.tokens is not None and tokens >= self.tokens:
             return f"the budget of {self.tokens} tokens is used"
         recent = agreements[-self.patience :]
-        if self.agreement is not None and len(recent) == self.patience and min(recent) >= self.agreement:
-            return f"predictions have settled: agreement {min(recent):.3f} over {self.patience} rounds"
-        if self.uncertainty is not None and uncertainty is not None and uncertainty < self.uncertainty:
+        if (
+            self.agreement is not None
+            and len(recent) == self.patience
+            and min(recent) >= self.agreement
+        ):
+            return (
+                f"predictions have settled: agreement {min(recent):.3f} over {self.patience} rounds"
+            )
+        if (
+            self.uncertainty is not None
+            and uncertainty is not None
+            and uncertainty < self.uncertainty
+        ):
             return f"no uncertain sentence is left: the highest token entropy is {uncertainty:.3f}"
         return None
 
@@ -55,7 +71,9 @@ class Forecast:
     high: float
 
 
-def forecast(labeled: Sequence[int], f1: Sequence[float], following: int, rng: np.random.Generator) -> Forecast | None:
+def forecast(
+    labeled: Sequence[int], f1: Sequence[float], following: int, rng: np.random.Generator
+) -> Forecast | None:
     """Fit F1 = a − b · n^(−c) to the curve so far and read off the next point; three points are needed.
 
     The interval comes from refitting to the curve with its residuals drawn anew (200 times).

@@ -19,7 +19,9 @@ from seqmix.query.uncertainty import top
 
 def vote_entropy(votes: NDArray[np.int64]) -> float:
     """Entropy of the votes, averaged over tokens (Eq. 4)."""
-    shares = (votes[..., None] == np.arange(votes.max() + 1)).mean(axis=0)  # votes: [n_members, n_tokens] -> [n_tokens, n_tags]
+    shares = (votes[..., None] == np.arange(votes.max() + 1)).mean(
+        axis=0
+    )  # votes: [n_members, n_tokens] -> [n_tokens, n_tags]
     return float(entr(shares).sum(axis=1).mean())
 
 
@@ -27,7 +29,9 @@ def mutual_information(passes: NDArray[np.float32]) -> float:
     """Entropy of the mean less the mean of the entropies, averaged over tokens: what the passes differ in, not what all doubt."""
     probs = passes.astype(np.float64)  # [n_passes, n_tokens, n_tags]
     gain = entr(probs.mean(axis=0)).sum(axis=1) - entr(probs).sum(axis=2).mean(axis=0)
-    return max(0.0, float(gain.mean()))  # subtle: rounding can leave a tiny negative number where the passes agree
+    return max(
+        0.0, float(gain.mean())
+    )  # subtle: rounding can leave a tiny negative number where the passes agree
 
 
 @dataclass(frozen=True)
@@ -51,4 +55,6 @@ class BALD:
 
     def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
         """One pass over the pool."""
-        return top(((id, mutual_information(probs)) for id, probs in view.dropped(self.passes)), n, rng)
+        return top(
+            ((id, mutual_information(probs)) for id, probs in view.dropped(self.passes)), n, rng
+        )

@@ -42,7 +42,9 @@ class KMeans:
         n = min(n, len(ids))
         if n <= 0:
             return Chosen([])
-        centers = rows[plus_plus(lambda i: squared(rows, rows[i]), int(rng.integers(len(rows))), n, rng)]
+        centers = rows[
+            plus_plus(lambda i: squared(rows, rows[i]), int(rng.integers(len(rows))), n, rng)
+        ]
         of = nearest(rows, centers)[0]
         for _ in range(self.steps):
             centers, before = means(rows, of, centers), of
@@ -74,7 +76,9 @@ class CoreSet:
             return Chosen([])
         labeled = view.labeled_embeddings()
         away = nearest(rows, labeled if len(labeled) else rows.mean(axis=0, keepdims=True))[1]
-        return Chosen([(ids[i], distance) for i, distance in farthest(rows, away, min(n, len(ids)))])
+        return Chosen(
+            [(ids[i], distance) for i, distance in farthest(rows, away, min(n, len(ids)))]
+        )
 
 
 @dataclass(frozen=True)
@@ -90,19 +94,35 @@ class Badge:
     def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
         """One pass over embeddings and distributions side by side."""
         pairs = zip(view.embeddings(), view.probs(), strict=True)
-        joined = ((id, np.concatenate([vector, _error(probs)])) for (id, vector), (_, probs) in pairs)
+        joined = (
+            (id, np.concatenate([vector, _error(probs)])) for (id, vector), (_, probs) in pairs
+        )
         ids, rows = _gathered(joined, max(self.sample, n), rng)
         n = min(n, len(ids))
         if n <= 0:
             return Chosen([])
-        hidden, error = rows[:, : -len(view.tag_set)].astype(np.float64), rows[:, -len(view.tag_set) :].astype(np.float64)
+        hidden, error = (
+            rows[:, : -len(view.tag_set)].astype(np.float64),
+            rows[:, -len(view.tag_set) :].astype(np.float64),
+        )
         length = (hidden**2).sum(axis=1) * (error**2).sum(axis=1)
 
-        def away(i: int) -> Distances:  # subtle: <a ⊗ b, c ⊗ d> = <a, c> <b, d>, so the products need never be built
-            return np.asarray(np.maximum(length + length[i] - 2 * (hidden @ hidden[i]) * (error @ error[i]), 0))
+        def away(
+            i: int,
+        ) -> (
+            Distances
+        ):  # subtle: <a ⊗ b, c ⊗ d> = <a, c> <b, d>, so the products need never be built
+            return np.asarray(
+                np.maximum(length + length[i] - 2 * (hidden @ hidden[i]) * (error @ error[i]), 0)
+            )
 
         drawn = plus_plus(away, int(length.argmax()), n, rng)
-        return Chosen([(ids[i], float(length[i] ** 0.5)) for i in sorted(drawn, key=lambda i: (-length[i], i))])
+        return Chosen(
+            [
+                (ids[i], float(length[i] ** 0.5))
+                for i in sorted(drawn, key=lambda i: (-length[i], i))
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -124,7 +144,12 @@ class Diverse:
         vectors = {id: vector.copy() for id, vector in view.embeddings() if id in candidates.scores}
         rows = np.stack([vectors[id] for id in candidates])
         rest = farthest(rows, squared(rows, rows[0]), n - 1, taken=(0,))
-        return Chosen([(candidates[i], candidates.scores[candidates[i]]) for i in sorted([0, *(i for i, _ in rest)])])
+        return Chosen(
+            [
+                (candidates[i], candidates.scores[candidates[i]])
+                for i in sorted([0, *(i for i, _ in rest)])
+            ]
+        )
 
 
 def diverse(policy: Policy, factor: int = 4) -> Diverse:
@@ -135,8 +160,12 @@ def diverse(policy: Policy, factor: int = 4) -> Diverse:
 def _gathered(vectors: Vectors, size: int, rng: Generator) -> tuple[list[str], Matrix]:
     """A random sample of at most `size` rows in random order; neither hangs on the order they come in."""
     lot = lots(rng)
-    drawn = nsmallest(size, ((lot(id), id, np.array(vector, dtype=np.float32)) for id, vector in vectors))
-    return [id for _, id, _ in drawn], np.stack([vector for *_, vector in drawn]) if drawn else np.empty((0, 0), np.float32)
+    drawn = nsmallest(
+        size, ((lot(id), id, np.array(vector, dtype=np.float32)) for id, vector in vectors)
+    )
+    return [id for _, id, _ in drawn], np.stack(
+        [vector for *_, vector in drawn]
+    ) if drawn else np.empty((0, 0), np.float32)
 
 
 def _error(probs: NDArray[np.float32]) -> NDArray[np.float32]:

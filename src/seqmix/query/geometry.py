@@ -29,7 +29,9 @@ def plus_plus(away: Callable[[int], Distances], first: int, n: int, rng: Generat
     return drawn
 
 
-def farthest(rows: Matrix, away: Distances, n: int, taken: tuple[int, ...] = ()) -> list[tuple[int, float]]:
+def farthest(
+    rows: Matrix, away: Distances, n: int, taken: tuple[int, ...] = ()
+) -> list[tuple[int, float]]:
     """k-center greedy: rows and their distances when they were picked, which only fall."""
     picked: list[tuple[int, float]] = []
     away = away.copy()
@@ -62,5 +64,10 @@ def nearest(rows: Matrix, centers: Matrix) -> tuple[NDArray[np.int64], Distances
 def means(rows: Matrix, of: NDArray[np.int64], centers: Matrix) -> Matrix:
     """The mean of each cluster; an empty one keeps its center."""
     sizes = np.bincount(of, minlength=len(centers))
-    member = csr_array((np.ones(len(rows), np.float32), of, np.arange(len(rows) + 1)), shape=(len(rows), len(centers)))
-    return np.where(sizes[:, None] > 0, (member.T @ rows) / np.maximum(sizes, 1)[:, None], centers).astype(np.float32)
+    member = csr_array(
+        (np.ones(len(rows), np.float32), of, np.arange(len(rows) + 1)),
+        shape=(len(rows), len(centers)),
+    )
+    return np.where(
+        sizes[:, None] > 0, (member.T @ rows) / np.maximum(sizes, 1)[:, None], centers
+    ).astype(np.float32)

@@ -22,7 +22,11 @@ def fluctuation(rounds: Sequence[Sequence[str]]) -> float:
     >>> fluctuation([["O", "O"], ["O", "B-PER"], ["O", "B-PER"]])
     0.25
     """
-    changes = [before != after for one, other in pairwise(rounds) for before, after in zip(one, other, strict=True)]
+    changes = [
+        before != after
+        for one, other in pairwise(rounds)
+        for before, after in zip(one, other, strict=True)
+    ]
     return sum(changes) / len(changes) if changes else 0.0
 
 

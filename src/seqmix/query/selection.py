@@ -38,7 +38,11 @@ class Budget:
     def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
         """The policy's passes over the pool and one for the lengths of its candidates."""
         wanted = ranked(self.policy, Part(view, self._fits), n, rng)
-        lengths = {sentence.id: len(sentence) for sentence in view.sentences() if sentence.id in wanted.scores}
+        lengths = {
+            sentence.id: len(sentence)
+            for sentence in view.sentences()
+            if sentence.id in wanted.scores
+        }
         taken, left = [], self.tokens
         for id in wanted:
             if lengths[id] <= left:
@@ -70,7 +74,9 @@ class WithoutEntity:
         quota = ranked(self.policy, Part(view, _no_entity), round(self.share * n), rng)
         rest = [id for id in wanted if id not in quota.scores][: max(n - len(quota), 0)]
         scores = {**wanted.scores, **quota.scores}
-        return Chosen(sorted(((id, scores[id]) for id in (*quota, *rest)), key=lambda pair: -pair[1]))
+        return Chosen(
+            sorted(((id, scores[id]) for id in (*quota, *rest)), key=lambda pair: -pair[1])
+        )
 
 
 def _no_entity(view: PoolView) -> Iterator[bool]:

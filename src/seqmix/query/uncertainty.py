@@ -40,7 +40,11 @@ def margin(probs: Probs) -> float:
     return float((1 - (ordered[:, -1] - second)).mean())
 
 
-_MEASURES: dict[Score, Measure] = {token_entropy: "entropy", least_confidence_sum: "least", margin: "margin"}  # what a tagger computes
+_MEASURES: dict[Score, Measure] = {
+    token_entropy: "entropy",
+    least_confidence_sum: "least",
+    margin: "margin",
+}  # what a tagger computes
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,13 @@ class Uncertainty:
     def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
         """One pass over the pool."""
         measure = _MEASURES.get(self.score)
-        return top(view.unsure(measure) if measure else ((id, self.score(probs)) for id, probs in view.probs()), n, rng)
+        return top(
+            view.unsure(measure)
+            if measure
+            else ((id, self.score(probs)) for id, probs in view.probs()),
+            n,
+            rng,
+        )
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,9 @@ class LeastConfidence:
 
     def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
         """One pass over the pool."""
-        return top(((id, 1 - probability) for id, _, probability in view.paths(legal=False)), n, rng)
+        return top(
+            ((id, 1 - probability) for id, _, probability in view.paths(legal=False)), n, rng
+        )
 
 
 @dataclass(frozen=True)
@@ -71,7 +83,14 @@ class MNLP:
     def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
         """One pass over the pool."""
         tiny = math.ulp(0.0)  # subtle: the path of a very long sentence may have underflowed to 0
-        return top(((id, -math.log(max(probability, tiny)) / len(tags)) for id, tags, probability in view.paths(legal=False)), n, rng)
+        return top(
+            (
+                (id, -math.log(max(probability, tiny)) / len(tags))
+                for id, tags, probability in view.paths(legal=False)
+            ),
+            n,
+            rng,
+        )
 
 
 @dataclass(frozen=True)
@@ -80,7 +99,11 @@ class TagCount:
 
     def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
         """One pass over the pool; ties are common and fall at random."""
-        return top(((id, float(sum(tag != OUTSIDE for tag in tags))) for id, tags, _ in view.paths()), n, rng)
+        return top(
+            ((id, float(sum(tag != OUTSIDE for tag in tags))) for id, tags, _ in view.paths()),
+            n,
+            rng,
+        )
 
 
 def top(scored: Iterable[tuple[str, float]], n: int, rng: Generator) -> Chosen:
@@ -105,10 +128,16 @@ def ranked(policy: Policy, view: PoolView, n: int, rng: Generator) -> Chosen:
     """What a policy chooses, with scores; a plain list of ids says only their order, which is scored 0, -1, -2 …"""
     chosen = policy(view, n, rng)
     known = chosen.scores if isinstance(chosen, Chosen) else {}
-    return Chosen([(id, known.get(id, -float(rank))) for rank, id in enumerate(dict.fromkeys(chosen))][: max(n, 0)])
+    return Chosen(
+        [(id, known.get(id, -float(rank))) for rank, id in enumerate(dict.fromkeys(chosen))][
+            : max(n, 0)
+        ]
+    )
 
 
 def _number(id: str, score: float) -> float:
     if math.isnan(score):
-        raise ModelError(f"the score of sentence {id!r} is not a number, so the tagger has come apart; train it with a lower lr")
+        raise ModelError(
+            f"the score of sentence {id!r} is not a number, so the tagger has come apart; train it with a lower lr"
+        )
     return score

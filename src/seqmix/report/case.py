@@ -27,7 +27,10 @@ def cases(made: Iterable[Augmented], sentences: Iterable[Sentence]) -> list[Case
     for one in made:
         grouped.setdefault((one.lineage.parents, one.lineage.windows), []).append(one)
     return [
-        Case(tuple(by_id[id] for id in own[0].lineage.parents), tuple(sorted(own, key=lambda a: a.lineage.into)))
+        Case(
+            tuple(by_id[id] for id in own[0].lineage.parents),
+            tuple(sorted(own, key=lambda a: a.lineage.into)),
+        )
         for own in grouped.values()
     ]
 
@@ -43,7 +46,9 @@ def as_text(case: Case) -> str:
         lines.append(f"mixed with λ = {lineage.weight:.2f}, 1 − λ = {1 - lineage.weight:.2f}")
         lines += _grid(_table(case))
     for name, made in zip(_NAMES, case.candidates, strict=False):
-        lines.append(f"generated {_NAMES[made.lineage.into] if len(case.candidates) > 1 else name}: {verdict(made)}")
+        lines.append(
+            f"generated {_NAMES[made.lineage.into] if len(case.candidates) > 1 else name}: {verdict(made)}"
+        )
         lines.append("  " + _marked(made.sentence.tokens, window_of(made)))
     return "\n".join(lines)
 
@@ -51,7 +56,10 @@ def as_text(case: Case) -> str:
 def as_page(told: Sequence[Case], title: str) -> str:
     """All cases as one HTML page that needs nothing else."""
     return _PAGE.format(
-        title=html.escape(title), style=STYLE, count=len(told), body="\n".join(card(number, case) for number, case in enumerate(told, 1))
+        title=html.escape(title),
+        style=STYLE,
+        count=len(told),
+        body="\n".join(card(number, case) for number, case in enumerate(told, 1)),
     )
 
 
@@ -59,7 +67,13 @@ def label(row: Row) -> str:
     """B-ORG, or B-LOC 0.61 B-ORG 0.39, or – where there is none."""
     if row is None:
         return "–"
-    return row if isinstance(row, str) else " ".join(f"{tag} {weight:.2f}" for tag, weight in sorted(row.items(), key=lambda p: -p[1]))
+    return (
+        row
+        if isinstance(row, str)
+        else " ".join(
+            f"{tag} {weight:.2f}" for tag, weight in sorted(row.items(), key=lambda p: -p[1])
+        )
+    )
 
 
 def window_of(made: Augmented) -> tuple[int, int]:
@@ -76,7 +90,9 @@ def verdict(made: Augmented) -> str:
     if made.lineage.score is None:
         return "kept, not scored"
     base = "" if made.lineage.base == "e" else f" (base {made.lineage.base})"
-    shown = "beyond the range" if made.lineage.score == float("inf") else f"{made.lineage.score:.0f}"
+    shown = (
+        "beyond the range" if made.lineage.score == float("inf") else f"{made.lineage.score:.0f}"
+    )
     return f"perplexity {shown}{base}, {'kept' if made.kept else 'rejected'}"
 
 
@@ -84,7 +100,9 @@ def _table(case: Case) -> list[list[str]]:
     """Rows of the mixing: each parent's tokens and tags, the mixed tokens and tags, the distances."""
     first = case.candidates[0]
     rows = []
-    for name, parent, (start, end) in zip(_NAMES, case.parents, first.lineage.windows, strict=False):
+    for name, parent, (start, end) in zip(
+        _NAMES, case.parents, first.lineage.windows, strict=False
+    ):
         rows.append([name, *parent.tokens[start:end]])
         rows.append(["", *(label(row) for row in parent.tags[start:end])])
     start, end = first.lineage.windows[first.lineage.into]
@@ -96,10 +114,16 @@ def _table(case: Case) -> list[list[str]]:
 
 def _grid(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [
+        "  "
+        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
-def _marked(tokens: Sequence[str], window: tuple[int, int], open: str = "[", close: str = "]") -> str:
+def _marked(
+    tokens: Sequence[str], window: tuple[int, int], open: str = "[", close: str = "]"
+) -> str:
     start, end = window
     shown = [*tokens]
     if start < end <= len(shown):
@@ -112,22 +136,35 @@ def card(heading: int | str, case: Case) -> str:
     lineage = case.candidates[0].lineage
     parts = [f"<article><h2>{html.escape(str(heading))}</h2>"]
     for name, parent, window in zip(_NAMES, case.parents, lineage.windows, strict=False):
-        parts.append(f"<p><b>{name}</b> {html_marked(parent.tokens, window)} <small>{html.escape(parent.id)}</small></p>")
+        parts.append(
+            f"<p><b>{name}</b> {html_marked(parent.tokens, window)} <small>{html.escape(parent.id)}</small></p>"
+        )
     if lineage.weight is not None:
-        parts.append(f"<p class=weight>λ = {lineage.weight:.2f} · 1 − λ = {1 - lineage.weight:.2f}</p>")
+        parts.append(
+            f"<p class=weight>λ = {lineage.weight:.2f} · 1 − λ = {1 - lineage.weight:.2f}</p>"
+        )
         cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in _table(case))
-        parts.append("<div class=wide><table>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table></div>")
+        parts.append(
+            "<div class=wide><table>"
+            + "".join(f"<tr>{row}</tr>" for row in cells)
+            + "</table></div>"
+        )
     for made in case.candidates:
         judged = "kept" if made.kept else "rejected"
         shown = html_marked(made.sentence.tokens, window_of(made))
-        parts.append(f"<p class={judged}><b>{_NAMES[made.lineage.into]}′</b> {shown} <small>{html.escape(verdict(made))}</small></p>")
+        parts.append(
+            f"<p class={judged}><b>{_NAMES[made.lineage.into]}′</b> {shown} <small>{html.escape(verdict(made))}</small></p>"
+        )
     return "".join([*parts, "</article>"])
 
 
 def html_marked(tokens: Sequence[str], window: tuple[int, int]) -> str:
     """The tokens as HTML, those in the window marked."""
     start, end = window
-    return " ".join(f"<mark>{html.escape(token)}</mark>" if start <= at < end else html.escape(token) for at, token in enumerate(tokens))
+    return " ".join(
+        f"<mark>{html.escape(token)}</mark>" if start <= at < end else html.escape(token)
+        for at, token in enumerate(tokens)
+    )
 
 
 STYLE = """\

@@ -62,7 +62,9 @@ class Run:
     @property
     def augmented(self) -> bool:
         """Sentences were generated, or were meant to be."""
-        return self.variant not in (None, "", "none") or any(round.generated for round in self.rounds)
+        return self.variant not in (None, "", "none") or any(
+            round.generated for round in self.rounds
+        )
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,10 @@ def load_runs(paths: Iterable[Path]) -> list[Run]:
     for run in runs:
         twin = seen.setdefault((run.arm, run.seed), run.path)
         if twin != run.path:
-            raise DataError(f"arm {run.arm!r} with seed {run.seed} is also in {twin}; a repetition needs a seed of its own", run.path)
+            raise DataError(
+                f"arm {run.arm!r} with seed {run.seed} is also in {twin}; a repetition needs a seed of its own",
+                run.path,
+            )
     return runs
 
 
@@ -97,9 +102,13 @@ def load_run(path: Path) -> Run:
             rounds.append(_round({"seconds": timings.get(_number(record)), **record}))
             first = first or record
             if (record["arm"], record["seed"]) != (first["arm"], first["seed"]):
-                raise DataError(f"expected arm {first['arm']!r} and seed {first['seed']} as on the first line")
+                raise DataError(
+                    f"expected arm {first['arm']!r} and seed {first['seed']} as on the first line"
+                )
             if len(rounds) > 1 and rounds[-1].labeled < rounds[-2].labeled:
-                raise DataError(f"expected at least the {rounds[-2].labeled} labeled sentences of the round before")
+                raise DataError(
+                    f"expected at least the {rounds[-2].labeled} labeled sentences of the round before"
+                )
     if not rounds:
         raise DataError("no round is finished yet; a report needs one", file)
     return Run(path, first["arm"], first["seed"], first.get("variant"), tuple(rounds))
@@ -107,7 +116,11 @@ def load_run(path: Path) -> Run:
 
 def _timings(file: Path) -> dict[Any, Any]:
     """Seconds by phase of each round; they stand apart, so that rounds.jsonl has the same bytes on every machine."""
-    known = ((record.get("round"), record.get("seconds")) for _, record, _ in json_lines(file)) if file.exists() else ()
+    known = (
+        ((record.get("round"), record.get("seconds")) for _, record, _ in json_lines(file))
+        if file.exists()
+        else ()
+    )
     return {round: seconds for round, seconds in known if isinstance(round, int)}
 
 
@@ -142,7 +155,10 @@ def baseline(arms: Mapping[str, Sequence[Run]]) -> str:
     """The arm named "none", else the first without augmentation, else the first."""
     if "none" in arms:
         return "none"
-    return next((arm for arm, runs in arms.items() if not any(run.augmented for run in runs)), next(iter(arms)))
+    return next(
+        (arm for arm, runs in arms.items() if not any(run.augmented for run in runs)),
+        next(iter(arms)),
+    )
 
 
 def shared_split(runs: Iterable[Run]) -> str:
@@ -151,20 +167,32 @@ def shared_split(runs: Iterable[Run]) -> str:
     for split in SPLITS:
         if all(split in round.scores for round in rounds):
             return split
-    raise DataError("these runs were not all scored on the same split; report those with test scores and those with dev scores apart")
+    raise DataError(
+        "these runs were not all scored on the same split; report those with test scores and those with dev scores apart"
+    )
 
 
 def aligned(runs: Sequence[Run]) -> list[Run]:
     """The same runs cut to the numbers of labeled sentences that all of them reached, so that like is compared with like."""
     common = set.intersection(*({round.labeled for round in run.rounds} for run in runs))
     if not common:
-        raise DataError(f"{', '.join(str(run.path) for run in runs)}: no number of labeled sentences is common to all; report them apart")
-    return [replace(run, rounds=tuple({r.labeled: r for r in run.rounds if r.labeled in common}.values())) for run in runs]
+        raise DataError(
+            f"{', '.join(str(run.path) for run in runs)}: no number of labeled sentences is common to all; report them apart"
+        )
+    return [
+        replace(
+            run, rounds=tuple({r.labeled: r for r in run.rounds if r.labeled in common}.values())
+        )
+        for run in runs
+    ]
 
 
 def curve(run: Run, split: str, against: str = "labeled") -> Curve:
     """One run's F1 against labeled sentences, tokens or spans."""
-    return Curve(tuple(float(getattr(r, against)) for r in run.rounds), tuple(r.f1(split) for r in run.rounds))
+    return Curve(
+        tuple(float(getattr(r, against)) for r in run.rounds),
+        tuple(r.f1(split) for r in run.rounds),
+    )
 
 
 def band(runs: Sequence[Run], split: str, against: str = "labeled") -> list[Point]:
@@ -185,12 +213,31 @@ def as_csv(runs: Iterable[Run]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     figures = ("f1", "precision", "recall", "macro_f1")
-    writer.writerow(["arm", "seed", "round", "labeled", "tokens", "spans", "generated", "split", *figures])
+    writer.writerow(
+        ["arm", "seed", "round", "labeled", "tokens", "spans", "generated", "split", *figures]
+    )
     for run in runs:
         for r in run.rounds:
             for split in (split for split in SPLITS if split in r.scores):
-                start = [run.arm, run.seed, r.number, r.labeled, r.tokens, r.spans, r.generated, split]
-                writer.writerow([_inert(cell) for cell in (*start, *(r.scores[split].get(figure, "") for figure in figures))])
+                start = [
+                    run.arm,
+                    run.seed,
+                    r.number,
+                    r.labeled,
+                    r.tokens,
+                    r.spans,
+                    r.generated,
+                    split,
+                ]
+                writer.writerow(
+                    [
+                        _inert(cell)
+                        for cell in (
+                            *start,
+                            *(r.scores[split].get(figure, "") for figure in figures),
+                        )
+                    ]
+                )
     return out.getvalue()
 
 
@@ -198,21 +245,30 @@ def _inert(cell: Any) -> Any:
     """The cell, a text that a spreadsheet would compute behind an apostrophe: arms, and what stands for figures, may be a stranger's."""
     if cell is None or isinstance(cell, int | float):
         return cell
-    text = str(cell).replace("\r", " ")  # subtle: csv leaves a lone \r unquoted, and what follows it would begin a row
+    text = str(cell).replace(
+        "\r", " "
+    )  # subtle: csv leaves a lone \r unquoted, and what follows it would begin a row
     return f"'{text}" if text[:1] in _COMPUTED else text
 
 
 def _round(record: Mapping[str, Any]) -> Round:
     version = record.get("format_version")
     if version != FORMAT_VERSION:
-        raise DataError(f"expected format_version {FORMAT_VERSION}, found {version!r}; use the seqmix that made this run, or run it again")
+        raise DataError(
+            f"expected format_version {FORMAT_VERSION}, found {version!r}; use the seqmix that made this run, or run it again"
+        )
     missing = [key for key in ("arm", *_WHOLE) if record.get(key) is None]
     if missing:
         raise DataError(f"expected a finished round with {', '.join(missing)}")
     if not isinstance(record["arm"], str) or any(type(record[key]) is not int for key in _WHOLE):
-        raise DataError(f"expected numbers as {', '.join(_WHOLE)} of a round, whole ones, and a name as its arm")
+        raise DataError(
+            f"expected numbers as {', '.join(_WHOLE)} of a round, whole ones, and a name as its arm"
+        )
     scores = {split: record[split] for split in SPLITS if record.get(split)}
-    if not scores or not all(isinstance(score, dict) and isinstance(score.get("f1"), int | float) for score in scores.values()):
+    if not scores or not all(
+        isinstance(score, dict) and isinstance(score.get("f1"), int | float)
+        for score in scores.values()
+    ):
         raise DataError('expected "dev" or "test" with an "f1"')
     try:
         return Round(

@@ -14,9 +14,22 @@ from typing import Any, ParamSpec
 from seqmix.report.curves import COSTS, Point
 from seqmix.report.statistics import Interval
 
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito: told apart without red and green
+COLORS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+)  # Okabe and Ito: told apart without red and green
 PLAIN = "#8a8f98"  # the baseline is gray: what the others are held against
-PHASES = {"query": "#56b4e9", "annotate": "#cc79a7", "augment": "#e69f00", "train": "#0072b2", "evaluate": "#009e73"}
+PHASES = {
+    "query": "#56b4e9",
+    "annotate": "#cc79a7",
+    "augment": "#e69f00",
+    "train": "#0072b2",
+    "evaluate": "#009e73",
+}
 _MARKERS = "osD^vP"
 _INK = "#1f2429"
 _SETTINGS = {
@@ -34,7 +47,17 @@ _SETTINGS = {
     "lines.linewidth": 1.8,
     "lines.markersize": 4.5,
     "legend.frameon": False,
-    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.titlecolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK),
+    **dict.fromkeys(
+        (
+            "text.color",
+            "axes.labelcolor",
+            "axes.titlecolor",
+            "axes.edgecolor",
+            "xtick.color",
+            "ytick.color",
+        ),
+        _INK,
+    ),
 }
 Figure = Any  # matplotlib's
 P = ParamSpec("P")
@@ -58,9 +81,16 @@ def _in_house_style(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
 
 @_in_house_style
-def learning_curves(bands: Mapping[str, Sequence[Point]], split: str, against: str = "labeled", plain: str | None = None) -> Figure:
+def learning_curves(
+    bands: Mapping[str, Sequence[Point]],
+    split: str,
+    against: str = "labeled",
+    plain: str | None = None,
+) -> Figure:
     """Mean F1 of each arm with its interval; `plain` names the arm to draw in gray. Arms are named at the end of their lines."""
-    figure, axes = _figure(6.6 if against == "labeled" else 5.4, 3.6 if against == "labeled" else 3.4)
+    figure, axes = _figure(
+        6.6 if against == "labeled" else 5.4, 3.6 if against == "labeled" else 3.4
+    )
     ends = []
     for at, (arm, points) in enumerate(bands.items()):
         color, marker = _color(at, arm, bands, plain), _MARKERS[at % len(_MARKERS)]
@@ -69,7 +99,9 @@ def learning_curves(bands: Mapping[str, Sequence[Point]], split: str, against: s
             low, high = [point.f1.low for point in points], [point.f1.high for point in points]
             axes.fill_between(x, low, high, color=color, alpha=0.16, linewidth=0)
             if len(x) == 1:
-                axes.errorbar(x, y, yerr=[[y[0] - low[0]], [high[0] - y[0]]], color=color, capsize=3)
+                axes.errorbar(
+                    x, y, yerr=[[y[0] - low[0]], [high[0] - y[0]]], color=color, capsize=3
+                )
         dashes = "-" if at < len(COLORS) else "--"
         axes.plot(x, y, dashes, color=color, marker=marker, label=arm)
         ends.append((y[-1], x[-1], arm, color))
@@ -84,7 +116,12 @@ def learning_curves(bands: Mapping[str, Sequence[Point]], split: str, against: s
 
 
 @_in_house_style
-def type_bars(by_arm: Mapping[str, Mapping[str, Interval]], gold: Mapping[str, int], split: str, plain: str | None = None) -> Figure:
+def type_bars(
+    by_arm: Mapping[str, Mapping[str, Interval]],
+    gold: Mapping[str, int],
+    split: str,
+    plain: str | None = None,
+) -> Figure:
     """F1 of each entity type by arm; the types with most gold spans first."""
     types = sorted(gold, key=lambda type: (-gold[type], type))
     height = 0.8 / max(len(by_arm), 1)
@@ -92,8 +129,15 @@ def type_bars(by_arm: Mapping[str, Mapping[str, Interval]], gold: Mapping[str, i
     for at, (arm, found) in enumerate(by_arm.items()):
         own = [found.get(type, Interval(0, 0, 0, 0)) for type in types]
         place = [row - 0.4 + height * (at + 0.5) for row in range(len(types))]
-        spread = [[o.mean - o.low if o.known else 0 for o in own], [o.high - o.mean if o.known else 0 for o in own]]
-        whiskers = {"xerr": spread, "error_kw": {"ecolor": _INK, "elinewidth": 0.9, "alpha": 0.6}} if any(map(any, spread)) else {}
+        spread = [
+            [o.mean - o.low if o.known else 0 for o in own],
+            [o.high - o.mean if o.known else 0 for o in own],
+        ]
+        whiskers = (
+            {"xerr": spread, "error_kw": {"ecolor": _INK, "elinewidth": 0.9, "alpha": 0.6}}
+            if any(map(any, spread))
+            else {}
+        )
         color = _color(at, arm, by_arm, plain)
         axes.barh(place, [o.mean for o in own], height * 0.88, color=color, label=arm, **whiskers)
         for y, one in zip(place, own, strict=True):
@@ -111,15 +155,28 @@ def type_bars(by_arm: Mapping[str, Mapping[str, Interval]], gold: Mapping[str, i
 @_in_house_style
 def phase_bars(by_arm: Mapping[str, Mapping[str, float]]) -> Figure:
     """Seconds of a run by phase, one bar an arm."""
-    used = dict.fromkeys(phase for phase in (*PHASES, *(p for own in by_arm.values() for p in own)) if _spent(by_arm, phase))
+    used = dict.fromkeys(
+        phase
+        for phase in (*PHASES, *(p for own in by_arm.values() for p in own))
+        if _spent(by_arm, phase)
+    )
     figure, axes = _figure(6.6, 1.25 + 0.42 * len(by_arm))
     left = [0.0] * len(by_arm)
     for at, phase in enumerate(used):
         widths = [own.get(phase, 0.0) for own in by_arm.values()]
-        axes.barh(range(len(by_arm)), widths, 0.62, left=left, color=PHASES.get(phase, COLORS[at % len(COLORS)]), label=phase)
+        axes.barh(
+            range(len(by_arm)),
+            widths,
+            0.62,
+            left=left,
+            color=PHASES.get(phase, COLORS[at % len(COLORS)]),
+            label=phase,
+        )
         left = [start + width for start, width in zip(left, widths, strict=True)]
     for row, total in enumerate(left):
-        axes.annotate(f"{total:.0f} s", (total, row), (4, 0), textcoords="offset points", va="center")
+        axes.annotate(
+            f"{total:.0f} s", (total, row), (4, 0), textcoords="offset points", va="center"
+        )
     axes.set_yticks(range(len(by_arm)), list(by_arm))
     axes.invert_yaxis()
     axes.tick_params(axis="y", length=0)
@@ -131,15 +188,26 @@ def phase_bars(by_arm: Mapping[str, Mapping[str, float]]) -> Figure:
 
 
 @_in_house_style
-def perplexity_histogram(scores: Mapping[str, Sequence[float]], colors: Mapping[str, str] | None = None) -> Figure:
+def perplexity_histogram(
+    scores: Mapping[str, Sequence[float]], colors: Mapping[str, str] | None = None
+) -> Figure:
     """Perplexity of the accepted sentences, one outline an arm."""
     figure, axes = _figure(5.4, 3.2)
     every = [score for own in scores.values() for score in own]
     low, high = min(every), max(every)
-    bins = [low + (high - low) * i / 24 for i in range(25)] if high > low else [low - 0.5, low + 0.5]
+    bins = (
+        [low + (high - low) * i / 24 for i in range(25)] if high > low else [low - 0.5, low + 0.5]
+    )
     for at, (arm, own) in enumerate(scores.items()):
         color = (colors or {}).get(arm, COLORS[at % len(COLORS)])
-        axes.hist(own, bins, color=color, histtype="stepfilled", alpha=0.28 if len(scores) > 1 else 0.55, linewidth=0)
+        axes.hist(
+            own,
+            bins,
+            color=color,
+            histtype="stepfilled",
+            alpha=0.28 if len(scores) > 1 else 0.55,
+            linewidth=0,
+        )
         axes.hist(own, bins, color=color, histtype="step", linewidth=1.6, label=arm)
     axes.set_xlabel("perplexity of accepted sentences")
     axes.set_ylabel("sentences")
@@ -149,12 +217,16 @@ def perplexity_histogram(scores: Mapping[str, Sequence[float]], colors: Mapping[
 
 
 @_in_house_style
-def acceptance_by_round(rates: Mapping[str, Sequence[tuple[int, float]]], colors: Mapping[str, str] | None = None) -> Figure:
+def acceptance_by_round(
+    rates: Mapping[str, Sequence[tuple[int, float]]], colors: Mapping[str, str] | None = None
+) -> Figure:
     """The share of scored sentences that the discriminator let through, by round."""
     figure, axes = _figure(5.4, 3.2)
     for at, (arm, own) in enumerate(rates.items()):
         color = (colors or {}).get(arm, COLORS[at % len(COLORS)])
-        axes.plot(*zip(*own, strict=True), color=color, marker=_MARKERS[at % len(_MARKERS)], label=arm)
+        axes.plot(
+            *zip(*own, strict=True), color=color, marker=_MARKERS[at % len(_MARKERS)], label=arm
+        )
     rounds = [number for own in rates.values() for number, _ in own]
     axes.set_xlim(min(rounds) - 0.3, max(rounds) + 0.3)
     axes.set_ylim(0, 1.02)
@@ -175,7 +247,14 @@ def svg(figure: Figure, name: str, described: str) -> str:
     """An <svg> element for a page; `name` keeps its ids apart from those of other figures, `described` is read to those who cannot see."""
     out = io.StringIO()
     with _settings({"svg.hashsalt": name}):
-        figure.savefig(out, format="svg", transparent=True, bbox_inches="tight", pad_inches=0.04, metadata={"Date": None})
+        figure.savefig(
+            out,
+            format="svg",
+            transparent=True,
+            bbox_inches="tight",
+            pad_inches=0.04,
+            metadata={"Date": None},
+        )
     text = out.getvalue()
     text = text[text.index("<svg") :].replace(_INK, "currentColor")
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
@@ -189,7 +268,15 @@ def png(figure: Figure) -> bytes:
     """The picture on white, for slides and papers."""
     out = io.BytesIO()
     with _settings():
-        figure.savefig(out, format="png", dpi=200, facecolor="white", bbox_inches="tight", pad_inches=0.1, metadata={"Software": None})
+        figure.savefig(
+            out,
+            format="png",
+            dpi=200,
+            facecolor="white",
+            bbox_inches="tight",
+            pad_inches=0.1,
+            metadata={"Software": None},
+        )
     return out.getvalue()
 
 
@@ -240,13 +327,25 @@ def _name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None
     right = max(x for _, x, _, _ in ends)
     for height, (_, _, arm, color) in zip(heights, ordered, strict=True):
         axes.annotate(
-            arm, (right, height), (9, 0), textcoords="offset points", va="center", color=color, weight="bold", annotation_clip=False
+            arm,
+            (right, height),
+            (9, 0),
+            textcoords="offset points",
+            va="center",
+            color=color,
+            weight="bold",
+            annotation_clip=False,
         )
 
 
 def _legend_above(axes: Any, entries: int) -> None:
     axes.legend(
-        loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=min(max(entries, 1), 5), handlelength=1.2, columnspacing=1.4, borderaxespad=0.2
+        loc="lower left",
+        bbox_to_anchor=(-0.01, 1.0),
+        ncols=min(max(entries, 1), 5),
+        handlelength=1.2,
+        columnspacing=1.4,
+        borderaxespad=0.2,
     )
 
 

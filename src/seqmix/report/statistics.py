@@ -49,27 +49,41 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> Interval:
     mean = float(given.mean())
     if given.size == 1:
         return Interval(mean, math.nan, math.nan, 1)
-    half = float(special.stdtrit(given.size - 1, (1 + level) / 2) * given.std(ddof=1) / math.sqrt(given.size))
+    half = float(
+        special.stdtrit(given.size - 1, (1 + level) / 2) * given.std(ddof=1) / math.sqrt(given.size)
+    )
     return Interval(mean, mean - half, mean + half, given.size)
 
 
-def paired_interval(first: Sequence[float], second: Sequence[float], level: float = 0.95) -> Interval:
+def paired_interval(
+    first: Sequence[float], second: Sequence[float], level: float = 0.95
+) -> Interval:
     """The mean of first − second with Student's t interval over the pairs."""
     return mean_interval(_differences(first, second).tolist(), level)
 
 
-def paired_permutation(first: Sequence[float], second: Sequence[float], rng: Generator, draws: int = 10_000) -> float:
+def paired_permutation(
+    first: Sequence[float], second: Sequence[float], rng: Generator, draws: int = 10_000
+) -> float:
     """Two-sided p of the mean difference under flipped signs: exact up to 2¹⁴ combinations, then drawn."""
     differences = _differences(first, second)
     n = differences.size
     if n == 0:
         return math.nan
     exact = n <= math.log2(EXACT)
-    flipped = (np.arange(2**n)[:, None] >> np.arange(n)) & 1 if exact else rng.integers(2, size=(draws, n))  # [combinations, pairs]
+    flipped = (
+        (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+        if exact
+        else rng.integers(2, size=(draws, n))
+    )  # [combinations, pairs]
     signs = 1 - 2 * flipped
     observed = abs(float(differences.sum()))
-    as_far = int((np.abs(signs @ differences) >= observed - 1e-12 * max(1.0, observed)).sum())  # subtle: ties must survive rounding
-    return as_far / len(signs) if exact else (as_far + 1) / (draws + 1)  # the observed signs are one draw more
+    as_far = int(
+        (np.abs(signs @ differences) >= observed - 1e-12 * max(1.0, observed)).sum()
+    )  # subtle: ties must survive rounding
+    return (
+        as_far / len(signs) if exact else (as_far + 1) / (draws + 1)
+    )  # the observed signs are one draw more
 
 
 def wilcoxon(first: Sequence[float], second: Sequence[float]) -> float:
@@ -87,7 +101,9 @@ def holm(ps: Sequence[float]) -> list[float]:
     corrected = [math.nan] * len(ps)
     largest = 0.0
     for rank, (p, at) in enumerate(known):
-        largest = max(largest, min(1.0, (len(known) - rank) * p))  # subtle: never below that of a smaller p
+        largest = max(
+            largest, min(1.0, (len(known) - rank) * p)
+        )  # subtle: never below that of a smaller p
         corrected[at] = largest
     return corrected
 

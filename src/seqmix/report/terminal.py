@@ -16,7 +16,9 @@ _SHARED = "✱"
 
 def terminal_curve(runs: Sequence[Path | Run], width: int = 80, height: int = 12) -> str:
     """F1 against labeled sentences, one mark an arm, at most `width` columns wide; the split is named."""
-    loaded = [run for run in runs if isinstance(run, Run)] or load_runs([Path(str(path)) for path in runs])
+    loaded = [run for run in runs if isinstance(run, Run)] or load_runs(
+        [Path(str(path)) for path in runs]
+    )
     arms = by_arm(loaded)
     split = shared_split(loaded)
     curves = {arm: mean_curve(band(own, split)) for arm, own in arms.items()}
@@ -28,7 +30,9 @@ def terminal_curve(runs: Sequence[Path | Run], width: int = 80, height: int = 12
     columns = min(width, 80) - 8
     cells = np.full((height, columns), " ")
     for line in ("·", ""):  # subtle: lines first, so that no line hides a point
-        for mark, curve in zip(_MARKS * (len(curves) // len(_MARKS) + 1), curves.values(), strict=False):
+        for mark, curve in zip(
+            _MARKS * (len(curves) // len(_MARKS) + 1), curves.values(), strict=False
+        ):
             _draw(cells, curve, line or mark, (min(x), max(x)), (low, high), between=bool(line))
     rows = []
     for row in range(height):
@@ -41,7 +45,9 @@ def terminal_curve(runs: Sequence[Path | Run], width: int = 80, height: int = 12
     rows.append("       " + first + middle.center(columns - len(first) - len(last)) + last)
     seeds = {arm: len(own) for arm, own in arms.items()}
     named = max(len(arm) for arm in arms)
-    for mark, (arm, curve) in zip(_MARKS * (len(curves) // len(_MARKS) + 1), curves.items(), strict=False):
+    for mark, (arm, curve) in zip(
+        _MARKS * (len(curves) // len(_MARKS) + 1), curves.items(), strict=False
+    ):
         told = f" {mark} {arm:{named}}  {curve.y[0]:.3f} → {curve.y[-1]:.3f} at {curve.x[-1]:.0f}"
         rows.append(told + (f", mean of {seeds[arm]} seeds" if seeds[arm] > 1 else ""))
     if (cells == _SHARED).any():
@@ -49,7 +55,14 @@ def terminal_curve(runs: Sequence[Path | Run], width: int = 80, height: int = 12
     return "\n".join([f"F1 on {split}", *rows])
 
 
-def _draw(cells: np.ndarray, curve: Curve, mark: str, across: tuple[float, float], up: tuple[float, float], between: bool) -> None:
+def _draw(
+    cells: np.ndarray,
+    curve: Curve,
+    mark: str,
+    across: tuple[float, float],
+    up: tuple[float, float],
+    between: bool,
+) -> None:
     height, columns = cells.shape
     wide = across[1] - across[0]
     places = [0 if wide == 0 else round((x - across[0]) / wide * (columns - 1)) for x in curve.x]

@@ -50,7 +50,9 @@ class Buckets:
         for file in sorted(self.folder.iterdir()):
             records = np.fromfile(file, dtype=_RECORD)
             records = records[np.lexsort((records["at"], records["low"], records["high"]))]
-            again = (records["high"][1:] == records["high"][:-1]) & (records["low"][1:] == records["low"][:-1])
+            again = (records["high"][1:] == records["high"][:-1]) & (
+                records["low"][1:] == records["low"][:-1]
+            )
             if again.any():
                 yield records["at"][1:][again], records["at"][:-1][again]
 

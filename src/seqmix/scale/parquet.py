@@ -13,13 +13,17 @@ from seqmix.errors import DataError
 from seqmix.scale.shards import BLOCK, Unit, as_data_error
 
 SUFFIX = ".parquet"
-_STRETCH = 16 * BLOCK  # rows of a row group that are one unit: row groups can be huge, and one is decoded from its start
+_STRETCH = (
+    16 * BLOCK
+)  # rows of a row group that are one unit: row groups can be huge, and one is decoded from its start
 
 
 def parquet_units(path: Path) -> Iterator[Unit]:
     """Stretches of each row group; only the footer is read."""
     with as_data_error(path), _module().ParquetFile(path) as file:
-        sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+        sizes = [
+            file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)
+        ]
     first = 0
     for group, size in enumerate(sizes):
         for start in range(0, size, _STRETCH):
@@ -32,7 +36,9 @@ def parquet_blocks(unit: Unit) -> Iterator[list[Sentence]]:
     path = Path(unit.path)
     with as_data_error(path), _module().ParquetFile(path) as file:
         at = 0
-        for batch in file.iter_batches(BLOCK, row_groups=[unit.group], columns=_columns(file.schema_arrow.names, path)):
+        for batch in file.iter_batches(
+            BLOCK, row_groups=[unit.group], columns=_columns(file.schema_arrow.names, path)
+        ):
             if at >= unit.start:
                 yield list(_sentences(batch.to_pydict(), path, unit.first + at))
             at += batch.num_rows
@@ -43,7 +49,9 @@ def parquet_blocks(unit: Unit) -> Iterator[list[Sentence]]:
 def _columns(there: list[str], path: Path) -> list[str]:
     content = next((name for name in ("tokens", "text") if name in there), None)
     if content is None:
-        raise DataError('expected a column "tokens" (lists of strings) or "text"', path, None, ", ".join(there))
+        raise DataError(
+            'expected a column "tokens" (lists of strings) or "text"', path, None, ", ".join(there)
+        )
     return [name for name in ("id", content) if name in there]
 
 
@@ -54,11 +62,16 @@ def _sentences(columns: dict[str, list[Any]], path: Path, first: int) -> Iterato
         id = str(given) if given is not None else f"{path.stem}:{first + number}"
         if isinstance(content, str):
             yield from_text(id, content)
-        elif content is None or (isinstance(content, list) and all(isinstance(token, str) for token in content)):
+        elif content is None or (
+            isinstance(content, list) and all(isinstance(token, str) for token in content)
+        ):
             yield Sentence(id, tuple(content or ()))
         else:
             raise DataError(
-                'expected "tokens" to be lists of strings, or "text" to be strings', path, None, f"row {first + number}: {content}"
+                'expected "tokens" to be lists of strings, or "text" to be strings',
+                path,
+                None,
+                f"row {first + number}: {content}",
             )
 
 

@@ -72,31 +72,52 @@ def is_pool(folder: Path) -> bool:
 def open_pool(folder: Path) -> PoolOnDisk:
     """A finished pool, once it is certain that its files are all there."""
     try:
-        described: dict[str, Any] = dict(json.loads((folder / DESCRIPTION).read_text(encoding="utf-8")))
+        described: dict[str, Any] = dict(
+            json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+        )
     except FileNotFoundError:
-        raise DataError(f"expected a pool, which has a {DESCRIPTION}; make one with seqmix pool build", folder) from None
+        raise DataError(
+            f"expected a pool, which has a {DESCRIPTION}; make one with seqmix pool build", folder
+        ) from None
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise DataError(f"expected a readable {DESCRIPTION} ({error}); build the pool again", folder) from error
+        raise DataError(
+            f"expected a readable {DESCRIPTION} ({error}); build the pool again", folder
+        ) from error
     kind, version = described.pop("kind", None), described.pop("format_version", None)
     if (kind, version) != (_KIND, FORMAT_VERSION):
-        raise DataError(f"expected a pool of format {FORMAT_VERSION}, which this version of seqmix reads", folder, text=f"{kind} {version}")
+        raise DataError(
+            f"expected a pool of format {FORMAT_VERSION}, which this version of seqmix reads",
+            folder,
+            text=f"{kind} {version}",
+        )
     try:
-        pool = PoolOnDisk(folder, **{**described, "shards": tuple(Shard(**shard) for shard in described["shards"])})
+        pool = PoolOnDisk(
+            folder,
+            **{**described, "shards": tuple(Shard(**shard) for shard in described["shards"])},
+        )
     except (KeyError, TypeError) as error:
-        raise DataError(f"expected a readable {DESCRIPTION} ({error}); build the pool again", folder) from error
+        raise DataError(
+            f"expected a readable {DESCRIPTION} ({error}); build the pool again", folder
+        ) from error
     for shard in pool.shards:
         path = folder / shard.file
         size = path.stat().st_size if path.is_file() else None
         if size != shard.bytes:
             found = "but it is not there" if size is None else f"but it has {size}"
-            raise DataError(f"expected a shard of {shard.bytes} bytes, {found}; copy it again, or build the pool again", path)
+            raise DataError(
+                f"expected a shard of {shard.bytes} bytes, {found}; copy it again, or build the pool again",
+                path,
+            )
     return pool
 
 
 def describe(pool: PoolOnDisk) -> None:
     """Write pool.json: from now on the pool is there."""
     told = {name: value for name, value in asdict(pool).items() if name != "folder"}
-    write_text(pool.folder / DESCRIPTION, json.dumps({"format_version": FORMAT_VERSION, "kind": _KIND, **told}, indent=1) + "\n")
+    write_text(
+        pool.folder / DESCRIPTION,
+        json.dumps({"format_version": FORMAT_VERSION, "kind": _KIND, **told}, indent=1) + "\n",
+    )
 
 
 def worth_asking(sentence: Sentence) -> bool:

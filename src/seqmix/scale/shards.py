@@ -54,7 +54,12 @@ class ShardWriter:
     def __enter__(self) -> ShardWriter:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._close()
 
     def write(self, block: Batch) -> None:
@@ -75,11 +80,21 @@ class ShardWriter:
             self._file = None
 
 
-def batch_of(ids: Sequence[str], tokens: Sequence[Sequence[str]], digests: Sequence[bytes]) -> Batch:
+def batch_of(
+    ids: Sequence[str], tokens: Sequence[Sequence[str]], digests: Sequence[bytes]
+) -> Batch:
     """Columns as Arrow has them."""
     pa = arrow()
-    schema = pa.schema([("id", pa.string()), ("tokens", pa.list_(pa.string())), ("digest", pa.binary(16))])
-    return pa.record_batch([pa.array(column, field.type) for column, field in zip((ids, tokens, digests), schema, strict=True)], schema)
+    schema = pa.schema(
+        [("id", pa.string()), ("tokens", pa.list_(pa.string())), ("digest", pa.binary(16))]
+    )
+    return pa.record_batch(
+        [
+            pa.array(column, field.type)
+            for column, field in zip((ids, tokens, digests), schema, strict=True)
+        ],
+        schema,
+    )
 
 
 def sentences_of(batch: Batch) -> list[Sentence]:
@@ -152,4 +167,6 @@ def as_data_error(path: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError, arrow().ArrowException) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(f"cannot read this shard ({why}); make it anew, or take it out", path) from error
+        raise DataError(
+            f"cannot read this shard ({why}); make it anew, or take it out", path
+        ) from error

@@ -10,9 +10,9 @@ from seqmix.data import formats
 from seqmix.data.samples import is_sample, sample
 from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError
-from seqmix.scale import plain
+from seqmix.scale import jsonl_source as plain
+from seqmix.scale.jsonl_source import plain_block
 from seqmix.scale.parquet import SUFFIX, parquet_blocks, parquet_units
-from seqmix.scale.plain import plain_block
 from seqmix.scale.pool import is_pool, open_pool, worth_asking
 from seqmix.scale.shards import Unit, shard_block
 
@@ -28,7 +28,11 @@ def read_source(name: str, format: str | None, options: formats.Options) -> Iter
         for unit in parquet_units(path):
             for block in parquet_blocks(unit):
                 yield from block
-    elif format is None and path.is_dir() and not any(one.folder and one.folder(path) for one in formats.FORMATS.values()):
+    elif (
+        format is None
+        and path.is_dir()
+        and not any(one.folder and one.folder(path) for one in formats.FORMATS.values())
+    ):
         for file in _files(path):
             yield from read_source(str(file), None, options)
     else:
@@ -54,7 +58,10 @@ def fingerprint(name: str) -> str:
         return f"{open_pool(path).digest} in {path.absolute()}"
     if not path.exists():
         raise DataError("there is no such file or folder", path)
-    about = [(str(file.absolute()), file.stat().st_size, file.stat().st_mtime_ns) for file in (_files(path) if path.is_dir() else [path])]
+    about = [
+        (str(file.absolute()), file.stat().st_size, file.stat().st_mtime_ns)
+        for file in (_files(path) if path.is_dir() else [path])
+    ]
     return blake2b(repr(about).encode(), digest_size=16).hexdigest()
 
 
@@ -73,7 +80,11 @@ def _files(folder: Path) -> list[Path]:
     """The shards in a folder, in an order that hangs on their names alone."""
     hidden = (".", "_")  # how Spark and others mark what is no data
     found = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    files = [path for path in found if not any(part.startswith(hidden) for part in path.relative_to(folder).parts)]
+    files = [
+        path
+        for path in found
+        if not any(part.startswith(hidden) for part in path.relative_to(folder).parts)
+    ]
     if not files:
         raise DataError("expected a folder with files in it", folder)
     return files

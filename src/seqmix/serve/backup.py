@@ -15,13 +15,13 @@ from typing import Any
 from sqlalchemy import Table, insert, select
 
 from seqmix.data.files import replacing
-from seqmix.data.plain import open_plain
+from seqmix.data.plain_files import open_plain
 from seqmix.errors import DataError, StoreError
-from seqmix.serve import schema
-from seqmix.serve.building import settle
 from seqmix.serve.project import GUIDELINES, MODELS, STORE, Project, write_settings
-from seqmix.serve.store import Store, create_store, sqlite_url
-from seqmix.serve.texts import PAGE, paged
+from seqmix.serve.project_folder import settle
+from seqmix.serve.store import schema
+from seqmix.serve.store.sentences import PAGE, paged
+from seqmix.serve.store.store import Store, create_store, sqlite_url
 
 
 def back_up(project: Project, out: Path) -> int:
@@ -50,7 +50,10 @@ def back_up(project: Project, out: Path) -> int:
 
 def _copy_file(store: Path, copy: Path) -> None:
     try:
-        with closing(sqlite3.connect(store, timeout=30)) as source, closing(sqlite3.connect(copy)) as target:
+        with (
+            closing(sqlite3.connect(store, timeout=30)) as source,
+            closing(sqlite3.connect(copy)) as target,
+        ):
             source.backup(target)  # all in one step: of one moment, while others go on writing
     except sqlite3.Error as error:
         raise StoreError(f"the store {store} cannot be copied: {error}") from error
@@ -64,8 +67,15 @@ def _copy_remote(source: Store, copy: Path) -> None:
         with source.snapshot() as old, target.writing() as new:
             new.execute(schema.meta.delete().where(~schema_key))
             for table in schema.tables.sorted_tables:
-                wanted: Any = select(table) if table is not schema.meta else select(table).where(~schema_key)
-                for page in paged(old.execution_options(yield_per=PAGE).execute(wanted.order_by(*_order(table))).mappings(), PAGE):
+                wanted: Any = (
+                    select(table) if table is not schema.meta else select(table).where(~schema_key)
+                )
+                for page in paged(
+                    old.execution_options(yield_per=PAGE)
+                    .execute(wanted.order_by(*_order(table)))
+                    .mappings(),
+                    PAGE,
+                ):
                     new.execute(insert(table), [dict(row) for row in page])
 
     create_store(sqlite_url(copy), source.tags, fill).close()

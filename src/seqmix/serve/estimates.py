@@ -18,12 +18,12 @@ from sqlalchemy import func, select
 
 from seqmix.data.sentence import Sentence
 from seqmix.loop.stopping import kappa
+from seqmix.serve.forecast import LEAST_ANSWERS, LEAST_MODELS, Outlook, outlook
 from seqmix.serve.intervals import F1, LEAST, intervals
-from seqmix.serve.outlook import LEAST_ANSWERS, LEAST_MODELS, Outlook, outlook
-from seqmix.serve.records import Answer, Mark, Ranges, loads, rows
-from seqmix.serve.schema import current, generations, queue
-from seqmix.serve.store import Store
-from seqmix.serve.texts import OPEN
+from seqmix.serve.store.records import Answer, Mark, Ranges, loads, rows
+from seqmix.serve.store.schema import current, generations, queue
+from seqmix.serve.store.sentences import OPEN
+from seqmix.serve.store.store import Store
 
 _POINTS = 40  # of the curve; more cannot be told apart on a page
 
@@ -53,7 +53,11 @@ class Progress:
     @property
     def lacking(self) -> dict[str, int]:
         """What there must be more of, for JSON: answers for an F1, answers and models for a forecast."""
-        return {"audit": self.audit_lacks, "forecast": self.forecast_lacks, "models": self.models_lack}
+        return {
+            "audit": self.audit_lacks,
+            "forecast": self.forecast_lacks,
+            "models": self.models_lack,
+        }
 
 
 @dataclass(frozen=True)
@@ -87,9 +91,14 @@ class Conflict:
     version: int  # to send with the adjudication
 
 
-def span_counts(gold: Iterable[Mark], found: Iterable[Mark], sure: Ranges | None = None) -> tuple[int, int, int]:
+def span_counts(
+    gold: Iterable[Mark], found: Iterable[Mark], sure: Ranges | None = None
+) -> tuple[int, int, int]:
     """Spans in the gold, found, and right; where the gold speaks of a part only, those that lie in the part."""
-    a, b = ({tuple(mark) for mark in marks if sure is None or _inside(mark, sure)} for marks in (gold, found))
+    a, b = (
+        {tuple(mark) for mark in marks if sure is None or _inside(mark, sure)}
+        for marks in (gold, found)
+    )
     return len(a), len(b), len(a & b)
 
 
@@ -100,8 +109,12 @@ class Estimates:
         self._store, self._every, self._lock = store, every, threading.Lock()
         self._key: tuple[int, ...] | None = None
         self._at, self._last = -every, Progress()
-        self._counted: dict[tuple[int, str, int], tuple[int, int, int]] = {}  # by generation, sentence and event: never counted twice
-        self._open: Mapping[str, int] = {}  # by tag that was added later, the last event that says nothing of it
+        self._counted: dict[
+            tuple[int, str, int], tuple[int, int, int]
+        ] = {}  # by generation, sentence and event: never counted twice
+        self._open: Mapping[
+            str, int
+        ] = {}  # by tag that was added later, the last event that says nothing of it
         self._predicted: dict[int, Mapping[str, tuple[Mark, ...]]] = {}
 
     def progress(self) -> Progress:
@@ -118,7 +131,9 @@ class Estimates:
     def _newest(self) -> tuple[int, ...]:
         """Changes whenever an audit answer or a generation does."""
         with self._store.reading() as conn:
-            audit = select(func.coalesce(func.sum(queue.c.gold), 0), func.count(queue.c.gold)).where(queue.c.stream == "audit")
+            audit = select(
+                func.coalesce(func.sum(queue.c.gold), 0), func.count(queue.c.gold)
+            ).where(queue.c.stream == "audit")
             newest = conn.execute(select(func.max(generations.c.number))).scalar() or 0
             tags = (self._store.noted(OPEN) or {}).values()
             return (*(int(n) for n in conn.execute(audit).one()), newest, *tags)
@@ -128,32 +143,61 @@ class Estimates:
         if (tags := self._store.noted(OPEN) or {}) != self._open:
             self._open, self._counted = tags, {}
         answered = self._store.gold_answers("audit")
-        rising = [at for at, (_, labeled) in enumerate(models) if labeled > max((0, *(before for _, before in models[:at])))]
+        rising = [
+            at
+            for at, (_, labeled) in enumerate(models)
+            if labeled > max((0, *(before for _, before in models[:at])))
+        ]
         lacking = Progress(models_lack=max(0, LEAST_MODELS - len(rising)))
         if not models or not answered:
             return lacking
-        counts = np.array([[self._count(number, answer) for number, _ in models] for answer in answered], dtype=np.float64)
+        counts = np.array(
+            [[self._count(number, answer) for number, _ in models] for answer in answered],
+            dtype=np.float64,
+        )
         counts = counts.transpose(0, 2, 1)  # [answers, 3, models]
         figures = intervals(counts)
         known = int((counts[:, :2, -1].sum(axis=1) > 0).sum())
-        lacking = replace(lacking, audit_lacks=max(0, LEAST - known), forecast_lacks=max(0, LEAST_ANSWERS - known))
+        lacking = replace(
+            lacking, audit_lacks=max(0, LEAST - known), forecast_lacks=max(0, LEAST_ANSWERS - known)
+        )
         if (last := figures[-1]) is None:
             return lacking
-        curve = tuple(Point(*one, f.f1, f.low, f.high) for one, f in zip(models, figures, strict=True) if f is not None)
+        curve = tuple(
+            Point(*one, f.f1, f.low, f.high)
+            for one, f in zip(models, figures, strict=True)
+            if f is not None
+        )
         newest = sum(answer.sentence_id in self._predicted[models[-1][0]] for answer in answered)
         enough = not lacking.forecast_lacks and not lacking.models_lack
-        ahead = outlook(np.array([models[at][1] for at in rising], dtype=np.float64), counts[:, :, rising]) if enough else None
+        ahead = (
+            outlook(
+                np.array([models[at][1] for at in rising], dtype=np.float64), counts[:, :, rising]
+            )
+            if enough
+            else None
+        )
         return replace(lacking, audit=replace(last, n=newest), curve=curve, forecast=ahead)
 
     def _generations(self) -> list[tuple[int, int]]:
         """Number and labeled sentences of the generations on the curve; their predictions are read once."""
         with self._store.reading() as conn:
-            said = select(generations.c.number, generations.c.labeled).where(generations.c.audit != "[]").order_by(generations.c.number)
+            said = (
+                select(generations.c.number, generations.c.labeled)
+                .where(generations.c.audit != "[]")
+                .order_by(generations.c.number)
+            )
             made = _thinned([(row.number, row.labeled) for row in conn.execute(said)])
-            kept = {number: self._predicted[number] for number, _ in made if number in self._predicted}
+            kept = {
+                number: self._predicted[number] for number, _ in made if number in self._predicted
+            }
             for number in (number for number, _ in made if number not in kept):
-                text = conn.execute(select(generations.c.audit).where(generations.c.number == number)).scalar_one()
-                kept[number] = {one["id"]: tuple(Mark(*mark) for mark in one["marks"]) for one in loads(text)}
+                text = conn.execute(
+                    select(generations.c.audit).where(generations.c.number == number)
+                ).scalar_one()
+                kept[number] = {
+                    one["id"]: tuple(Mark(*mark) for mark in one["marks"]) for one in loads(text)
+                }
         self._predicted = kept
         return made
 
@@ -163,7 +207,9 @@ class Estimates:
         if key not in self._counted:
             found = self._predicted[generation].get(answer.sentence_id)
             known = [mark for mark in found or () if answer.seq > self._open.get(mark.tag, -1)]
-            self._counted[key] = (0, 0, 0) if found is None else span_counts(answer.spans, known, answer.sure)
+            self._counted[key] = (
+                (0, 0, 0) if found is None else span_counts(answer.spans, known, answer.sure)
+            )
         return self._counted[key]
 
 
@@ -172,14 +218,20 @@ def agreement(store: Store) -> Agreement:
     by_pair: dict[tuple[str, str], list[tuple[int, Answer, Answer]]] = {}
     for sentence, said in _twice(store):
         for one, other in combinations(sorted(said, key=lambda answer: answer.annotator_id), 2):
-            by_pair.setdefault((one.annotator, other.annotator), []).append((len(sentence), one, other))
+            by_pair.setdefault((one.annotator, other.annotator), []).append(
+                (len(sentence), one, other)
+            )
     found = [_pair(a, b, both) for (a, b), both in sorted(by_pair.items())]
     if not found:
         return Agreement()
     pairs = tuple(pair for pair, _ in found)
     spans = np.sum([counts for _, counts in found], axis=0)
     weights = np.array([pair.tokens for pair in pairs], dtype=np.float64)
-    mean = float(np.average([pair.kappa for pair in pairs], weights=weights)) if weights.sum() else None
+    mean = (
+        float(np.average([pair.kappa for pair in pairs], weights=weights))
+        if weights.sum()
+        else None
+    )
     return Agreement(pairs, sum(pair.n for pair in pairs), _agreed(spans), mean)
 
 
@@ -196,7 +248,12 @@ def conflicts(store: Store, limit: int = 100) -> list[Conflict]:
 
 def _twice(store: Store, undecided: bool = False) -> Iterator[tuple[Sentence, list[Answer]]]:
     """Sentences with two labels or more, and these."""
-    twice = select(current.c.sentence_id).where(current.c.kind == "label").group_by(current.c.sentence_id).having(func.count() > 1)
+    twice = (
+        select(current.c.sentence_id)
+        .where(current.c.kind == "label")
+        .group_by(current.c.sentence_id)
+        .having(func.count() > 1)
+    )
     with store.reading() as conn:
         ids = list(conn.execute(twice.order_by(func.min(current.c.seq))).scalars())
     for sentence in store.sentences(ids):
@@ -208,7 +265,9 @@ def _twice(store: Store, undecided: bool = False) -> Iterator[tuple[Sentence, li
             yield sentence, labels
 
 
-def _pair(a: str, b: str, both: Sequence[tuple[int, Answer, Answer]]) -> tuple[Pair, NDArray[np.int64]]:
+def _pair(
+    a: str, b: str, both: Sequence[tuple[int, Answer, Answer]]
+) -> tuple[Pair, NDArray[np.int64]]:
     spans = np.zeros(3, dtype=np.int64)
     tags_a: list[str] = []
     tags_b: list[str] = []

@@ -48,11 +48,16 @@ def intervals(counts: Floats) -> list[F1 | None]:
     free = np.maximum(known - 1, 1)
     variance = off * (free + 1) / free / (total + 2 * _PSEUDO) ** 2
     tail = (1 + LEVEL) / 2
-    spans = np.minimum(near * (1 - near) / variance * (special.ndtri(tail) / special.stdtrit(free, tail)) ** 2, size / 2)
+    spans = np.minimum(
+        near * (1 - near) / variance * (special.ndtri(tail) / special.stdtrit(free, tail)) ** 2,
+        size / 2,
+    )
     yes, no = f1 * spans, (1 - f1) * spans
     low = np.where(f1 > 0, special.betaincinv(yes + _SHIFT, no + 1 - _SHIFT, 1 - tail), 0.0)
     high = np.where(f1 < 1, special.betaincinv(yes + 1 - _SHIFT, no + _SHIFT, tail), 1.0)
     return [
-        F1(float(value), float(min(lower, value)), float(max(upper, value)), n) if enough >= LEAST else None
+        F1(float(value), float(min(lower, value)), float(max(upper, value)), n)
+        if enough >= LEAST
+        else None
         for value, lower, upper, enough in zip(f1, low, high, known, strict=True)
     ]

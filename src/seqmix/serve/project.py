@@ -19,21 +19,29 @@ from typing import Any
 from sqlalchemy import URL
 
 from seqmix.data.files import replacing
-from seqmix.data.plain import open_plain, refuse_links
+from seqmix.data.format_versions import foreign
+from seqmix.data.plain_files import open_plain, refuse_links
 from seqmix.data.sentence import Sentence
-from seqmix.data.versions import foreign
 from seqmix.errors import ConfigError, DataError, SeqMixError, StoreError, TagError
-from seqmix.serve.building import building, clear_moved, settle
-from seqmix.serve.queue import Rules
-from seqmix.serve.remote import check_url, need_trust, trust
-from seqmix.serve.store import Store, create_store, open_store, sqlite_url, store_version
-from seqmix.serve.texts import Added
-from seqmix.serve.vetting import PARTS
+from seqmix.serve.project_folder import building, clear_moved, settle
+from seqmix.serve.store.postgresql import check_url, need_trust, trust
+from seqmix.serve.store.queue import Rules
+from seqmix.serve.store.sentences import Added
+from seqmix.serve.store.sqlite_check import PARTS
+from seqmix.serve.store.store import Store, create_store, open_store, sqlite_url, store_version
 
 FORMAT = 1
 SETTINGS, GUIDELINES, STORE, MODELS = "project.toml", "guidelines.md", "store.sqlite", "models"
 MOST_TAGS = 35  # the digits 1 to 9 and the letters: one key each
-_PLAIN = (SETTINGS, GUIDELINES, MODELS, "training.toml", "trainer.log", "lock", *(STORE + part for part in (*PARTS, "-journal")))
+_PLAIN = (
+    SETTINGS,
+    GUIDELINES,
+    MODELS,
+    "training.toml",
+    "trainer.log",
+    "lock",
+    *(STORE + part for part in (*PARTS, "-journal")),
+)
 _DIRECTIONS = ("auto", "ltr", "rtl")
 
 
@@ -46,7 +54,9 @@ class Settings:
     store: str | None = None  # postgresql://…; None: the file in the folder
     policy: str = "nte"  # how the next sentences are chosen
     audit_share: float = 0.1  # of the answers, so many are of random sentences, for an honest F1
-    audit_train: bool = False  # whether the model may learn from these too; its F1 is then no longer honest
+    audit_train: bool = (
+        False  # whether the model may learn from these too; its F1 is then no longer honest
+    )
     overlap_share: float = 0.0  # of the answered sentences, so many are given to a second annotator
     batch: int = 10  # new answers between two trainings
     direction: str = "auto"  # of the text: auto, ltr or rtl
@@ -62,7 +72,9 @@ class Settings:
         if self.store is not None:
             check_url(self.store)
         if not self.name.strip() or not self.name.isprintable():
-            raise ConfigError(f"the name of a project is one line of printable text; found {self.name!r}")
+            raise ConfigError(
+                f"the name of a project is one line of printable text; found {self.name!r}"
+            )
         for key, low, high in (
             ("audit_share", 0, 0.9),
             ("overlap_share", 0, 1),
@@ -71,14 +83,22 @@ class Settings:
             ("seed", 0, 2**63),
         ):
             if not low <= getattr(self, key) <= high:
-                raise ConfigError(f"{key} is {getattr(self, key)}; it must lie between {low} and {high}")
+                raise ConfigError(
+                    f"{key} is {getattr(self, key)}; it must lie between {low} and {high}"
+                )
         if self.direction not in _DIRECTIONS:
-            raise ConfigError(f"direction is {self.direction!r}; it must be one of {', '.join(_DIRECTIONS)}")
+            raise ConfigError(
+                f"direction is {self.direction!r}; it must be one of {', '.join(_DIRECTIONS)}"
+            )
 
     def toml(self) -> str:
         """The settings as TOML; None is left out."""
         lines = [f"format_version = {FORMAT}"]
-        lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in asdict(self).items() if value is not None]
+        lines += [
+            f"{key} = {json.dumps(value, ensure_ascii=False)}"
+            for key, value in asdict(self).items()
+            if value is not None
+        ]
         return "\n".join(lines) + "\n"
 
 
@@ -149,7 +169,9 @@ def create_project(
         audit = store.reserve_audit(settings.audit_share)
         counts = store.counts()
         if not counts.sentences:
-            raise DataError("there is nothing to label: the text has no sentence without labels that is not empty")
+            raise DataError(
+                "there is nothing to label: the text has no sentence without labels that is not empty"
+            )
         made.append(Created(text, seed, audit, counts.sentences, counts.seed))
 
     _refuse_taken(folder, settings.store, guidelines)
@@ -164,7 +186,13 @@ def create_project(
     return made[0]
 
 
-def _create_remote(folder: Path, settings: Settings, url: str, guidelines: str | None, fill: Callable[[Store], None]) -> None:
+def _create_remote(
+    folder: Path,
+    settings: Settings,
+    url: str,
+    guidelines: str | None,
+    fill: Callable[[Store], None],
+) -> None:
     """subtle: the folder is in its place before the database commits, since of a folder without database we know what it is."""
     new, placed = not folder.exists(), False
 
@@ -177,10 +205,14 @@ def _create_remote(folder: Path, settings: Settings, url: str, guidelines: str |
 
     try:
         create_store(url, settings.tags, fill_and_place).close()
-        with suppress(DataError):  # without a folder for settings it is asked for when the project is opened
+        with suppress(
+            DataError
+        ):  # without a folder for settings it is asked for when the project is opened
             trust(url)
     except BaseException:
-        with suppress(StoreError):  # nobody knows what became of the commit: the folder opens, or is made anew by the same command
+        with suppress(
+            StoreError
+        ):  # nobody knows what became of the commit: the folder opens, or is made anew by the same command
             if placed and store_version(url) is None:
                 for name in (SETTINGS, *((GUIDELINES,) if guidelines is not None else ())):
                     (folder / name).unlink(missing_ok=True)
@@ -196,12 +228,16 @@ def open_project(folder: Path) -> Project:
     clear_moved(folder)
     file = folder / STORE
     if settings.store is None and not file.exists():
-        raise StoreError(f"{folder} has no {STORE}: the project is not whole; restore it from a backup, or make a new one")
+        raise StoreError(
+            f"{folder} has no {STORE}: the project is not whole; restore it from a backup, or make a new one"
+        )
     store = open_store(store_url(folder, settings))
     gone = [tag for tag in store.tags if tag not in settings.tags]
     if gone:
         store.close()
-        raise ConfigError(f"{folder / SETTINGS}: the tag {gone[0]!r} is missing; tags can be added to a project, not taken away")
+        raise ConfigError(
+            f"{folder / SETTINGS}: the tag {gone[0]!r} is missing; tags can be added to a project, not taken away"
+        )
     if store.tags != settings.tags:
         store.set_tags(settings.tags)
     return Project(folder, settings, store)
@@ -254,10 +290,20 @@ def check_tags(tags: Sequence[str]) -> None:
     if len(tags) > MOST_TAGS:
         raise TagError(f"a project has at most {MOST_TAGS} tags, one a key; found {len(tags)}")
     for at, tag in enumerate(tags):
-        if not isinstance(tag, str) or not tag or not tag.isprintable() or any(c.isspace() for c in tag) or len(tag) > 64:
-            raise TagError("a tag is 1 to 64 printable characters without white space", text=str(tag))
+        if (
+            not isinstance(tag, str)
+            or not tag
+            or not tag.isprintable()
+            or any(c.isspace() for c in tag)
+            or len(tag) > 64
+        ):
+            raise TagError(
+                "a tag is 1 to 64 printable characters without white space", text=str(tag)
+            )
         if tag in ("O", "_"):
-            raise TagError("this tag means that nothing is there, and is always known; leave it out", text=tag)
+            raise TagError(
+                "this tag means that nothing is there, and is always known; leave it out", text=tag
+            )
         if tag.startswith(("B-", "I-")):
             raise TagError(f"name the types alone, without B- and I-: {tag[2:] or 'PER'}", text=tag)
         if tag in tags[:at]:
@@ -270,7 +316,9 @@ def _settings(given: dict[str, Any]) -> Settings:
         if key not in known:
             raise ConfigError(f"there is no setting {key!r}; there are {', '.join(known)}")
         kinds = {"tags": list, "audit_train": bool, "batch": int, "seed": int}
-        kind = kinds.get(key, (int, float) if key in ("audit_share", "overlap_share", "rate") else str)
+        kind = kinds.get(
+            key, (int, float) if key in ("audit_share", "overlap_share", "rate") else str
+        )
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             raise ConfigError(f"{key} is {value!r}, which is not of its kind")
     if missing := {"name", "tags"} - set(given):
@@ -281,13 +329,23 @@ def _settings(given: dict[str, Any]) -> Settings:
 def _refuse_taken(folder: Path, store: str | None, guidelines: str | None) -> None:
     """Refuse a folder with files that would be written over; what a killed `init` has left is cleared away."""
     if (folder / SETTINGS).exists():
-        if store is None or read_settings(folder).store != store or store_version(store) is not None:
-            raise StoreError(f"{folder} is a project already; seqmix annotate opens it, or choose another folder")
+        if (
+            store is None
+            or read_settings(folder).store != store
+            or store_version(store) is not None
+        ):
+            raise StoreError(
+                f"{folder} is a project already; seqmix annotate opens it, or choose another folder"
+            )
         return  # killed before its database had anything
     clear_moved(folder, STORE, GUIDELINES)
     for name in (STORE, MODELS, *((GUIDELINES,) if guidelines is not None else ())):
-        if (folder / name).exists() and not (name == GUIDELINES and (folder / name).read_text(errors="replace") == guidelines):
-            raise StoreError(f"{folder} holds a {name} that is no project's; move it or choose another folder")
+        if (folder / name).exists() and not (
+            name == GUIDELINES and (folder / name).read_text(errors="replace") == guidelines
+        ):
+            raise StoreError(
+                f"{folder} holds a {name} that is no project's; move it or choose another folder"
+            )
 
 
 def _write_part(part: Path, settings: Settings, guidelines: str | None) -> None:

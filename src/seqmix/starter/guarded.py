@@ -13,7 +13,15 @@ from seqmix.errors import ModelError
 
 GROWTH = 200  # times as long as it was: what the steps of a tokenizer may make of a text
 PROBE = "".join(map(chr, range(32, 127)))
-_LENGTHENS = {"Precompiled": 20, "NFKC": 3, "NFKD": 3, "NFC": 2, "NFD": 2, "BertNormalizer": 3, "ByteLevel": 2}  # others: not at all
+_LENGTHENS = {
+    "Precompiled": 20,
+    "NFKC": 3,
+    "NFKD": 3,
+    "NFC": 2,
+    "NFD": 2,
+    "BertNormalizer": 3,
+    "ByteLevel": 2,
+}  # others: not at all
 _PARTS = ("normalizers", "pretokenizers")
 
 
@@ -37,15 +45,23 @@ def refuse_growth(folder: Path) -> None:
     path = folder / "tokenizer.json"
     if path.is_file():
         described = json.loads(path.read_bytes())
-        parts = [described.get(key) for key in ("normalizer", "pre_tokenizer")] if isinstance(described, dict) else []
+        parts = (
+            [described.get(key) for key in ("normalizer", "pre_tokenizer")]
+            if isinstance(described, dict)
+            else []
+        )
         if (times := math.prod(_times(step) for part in parts for step in _steps(part))) > GROWTH:
-            raise ModelError(f"{path} makes a text up to {times:.3g} times as long; at most {GROWTH} times is taken")
+            raise ModelError(
+                f"{path} makes a text up to {times:.3g} times as long; at most {GROWTH} times is taken"
+            )
 
 
 def refuse_grown(text: str) -> None:
     """Refuse a tokenizer that makes this much of the probe: a table of characters inside it can say anything."""
     if len(text) > GROWTH * len(PROBE):
-        raise ModelError(f"the model's tokenizer makes {len(text)} characters of {len(PROBE)}; at most {GROWTH} times as many are taken")
+        raise ModelError(
+            f"the model's tokenizer makes {len(text)} characters of {len(PROBE)}; at most {GROWTH} times as many are taken"
+        )
 
 
 def _steps(part: Any) -> Iterator[dict[str, Any]]:
@@ -55,7 +71,9 @@ def _steps(part: Any) -> Iterator[dict[str, Any]]:
         one = waiting.pop()
         if isinstance(one, dict):
             yield one
-            waiting += [step for key in _PARTS if isinstance(one.get(key), list) for step in one[key]]
+            waiting += [
+                step for key in _PARTS if isinstance(one.get(key), list) for step in one[key]
+            ]
 
 
 def _times(step: dict[str, Any]) -> float:

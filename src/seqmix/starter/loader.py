@@ -28,32 +28,56 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 from transformers.initialization import no_init_weights
-from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
+from transformers.utils.logging import (
+    disable_progress_bar,
+    enable_progress_bar,
+    is_progress_bar_enabled,
+)
 
-from seqmix.data.versions import foreign
+from seqmix.data.format_versions import foreign
 from seqmix.errors import MissingExtraError, ModelError
 from seqmix.starter.guarded import PROBE, refuse_grown, refuse_growth, tokenizing
 
 STARTER = "starter"
 ADAPTED, ADAPTED_VERSION = "adapt.json", 1  # what `seqmix adapt` leaves in a folder it wrote
-TIED = frozenset(("lm_head.weight", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"))  # heads that are not stored
+TIED = frozenset(
+    ("lm_head.weight", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias")
+)  # heads that are not stored
 _FILES = Path(__file__).parent / "files"
 # What keeps a stranger's files from running code: none of their own is imported, nor asked about; no kernel that their config names is
 # fetched from the hub; weights are safetensors, never a pickle.
-NO_CODE: Mapping[str, Any] = {"trust_remote_code": False, "attn_implementation": None, "experts_implementation": None}
+NO_CODE: Mapping[str, Any] = {
+    "trust_remote_code": False,
+    "attn_implementation": None,
+    "experts_implementation": None,
+}
 _SAFE: Mapping[str, Any] = {**NO_CODE, "use_safetensors": True, "dtype": torch.float32}
-_SPECIAL = {"unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]"}
+_SPECIAL = {
+    "unk_token": "[UNK]",
+    "sep_token": "[SEP]",
+    "pad_token": "[PAD]",
+    "cls_token": "[CLS]",
+    "mask_token": "[MASK]",
+}
 
 
-def load_encoder(name: str = STARTER, masked_lm: bool = False) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+def load_encoder(
+    name: str = STARTER, masked_lm: bool = False
+) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     """An encoder in float32 with its tokenizer; with its masked-LM head when asked."""
     if name == STARTER:
         config = BertConfig.from_dict(_config("encoder"))
         with no_init_weights():  # every weight is about to be read
-            model: PreTrainedModel = BertForMaskedLM(config) if masked_lm else BertModel(config, add_pooling_layer=False)
+            model: PreTrainedModel = (
+                BertForMaskedLM(config) if masked_lm else BertModel(config, add_pooling_layer=False)
+            )
         weights = _weights("encoder")
         if not masked_lm:
-            weights = {key.removeprefix("bert."): value for key, value in weights.items() if key.startswith("bert.")}
+            weights = {
+                key.removeprefix("bert."): value
+                for key, value in weights.items()
+                if key.startswith("bert.")
+            }
         fill(model, weights)
         return model.eval(), starter_tokenizer()
     with _telling(name):
@@ -85,12 +109,16 @@ def base_encoder(name: str) -> str:
     try:
         found: dict[str, Any] = dict(json.loads(described.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise ModelError(f"the adapted encoder {name} is damaged: its {ADAPTED} cannot be read; adapt again") from error
+        raise ModelError(
+            f"the adapted encoder {name} is damaged: its {ADAPTED} cannot be read; adapt again"
+        ) from error
     if (why := foreign(Path(name), found.get("format_version"), ADAPTED_VERSION)) is not None:
         raise ModelError(why)
     base = found.get("base")
     if not isinstance(base, str):
-        raise ModelError(f"the adapted encoder {name} is damaged: its {ADAPTED} does not name its base; adapt again")
+        raise ModelError(
+            f"the adapted encoder {name} is damaged: its {ADAPTED} does not name its base; adapt again"
+        )
     return base
 
 
@@ -108,7 +136,11 @@ def plain_backend(tokenizer: PreTrainedTokenizerFast) -> Any:
 def starter_tokenizer() -> PreTrainedTokenizerFast:
     """WordPiece over bert-base-cased's vocabulary; [CLS] and [SEP] double as BOS and EOS of the language model."""
     return PreTrainedTokenizerFast(
-        tokenizer_file=str(_FILES / "tokenizer.json"), bos_token="[CLS]", eos_token="[SEP]", model_max_length=256, **_SPECIAL
+        tokenizer_file=str(_FILES / "tokenizer.json"),
+        bos_token="[CLS]",
+        eos_token="[SEP]",
+        model_max_length=256,
+        **_SPECIAL,
     )
 
 
@@ -126,7 +158,9 @@ def read_int8(path: Path) -> dict[str, torch.Tensor]:
     """Float32 weights: int8 matrices times the float16 scale of each row, the rest widened."""
     stored = load_file(path)
     return {
-        key: value.float() * stored[f"{key}.scale"].float()[:, None] if value.dtype == torch.int8 else value.float()
+        key: value.float() * stored[f"{key}.scale"].float()[:, None]
+        if value.dtype == torch.int8
+        else value.float()
         for key, value in stored.items()
         if not key.endswith(".scale")
     }
@@ -137,7 +171,9 @@ def fill(model: PreTrainedModel, weights: dict[str, torch.Tensor]) -> None:
     missing, unexpected = model.load_state_dict(weights, strict=False)
     model.tie_weights()
     if set(missing) - TIED or unexpected:
-        raise ModelError(f"the starter's files do not fit its configuration: missing {missing[:3]}, unexpected {unexpected[:3]}")
+        raise ModelError(
+            f"the starter's files do not fit its configuration: missing {missing[:3]}, unexpected {unexpected[:3]}"
+        )
 
 
 def _tokenizer(name: str) -> PreTrainedTokenizerFast:
@@ -145,7 +181,9 @@ def _tokenizer(name: str) -> PreTrainedTokenizerFast:
     refuse_growth(Path(name))
     tokenizer = AutoTokenizer.from_pretrained(name, add_prefix_space=True, trust_remote_code=False)
     if not tokenizer.is_fast:
-        raise ModelError(f"the model {name!r} has no fast tokenizer (tokenizer.json), which is needed to align pieces with words")
+        raise ModelError(
+            f"the model {name!r} has no fast tokenizer (tokenizer.json), which is needed to align pieces with words"
+        )
     fast: PreTrainedTokenizerFast = tokenizer
     return fast
 
@@ -153,7 +191,10 @@ def _tokenizer(name: str) -> PreTrainedTokenizerFast:
 @contextmanager
 def _telling(name: str) -> Iterator[None]:
     """Whatever a hub or a folder does wrong, as one line that says what to do; the loader's own chatter is kept quiet."""
-    chatter = [(logger, logger.level) for logger in map(logging.getLogger, ("transformers", "huggingface_hub"))]
+    chatter = [
+        (logger, logger.level)
+        for logger in map(logging.getLogger, ("transformers", "huggingface_hub"))
+    ]
     for logger, _ in chatter:
         logger.setLevel(logging.ERROR)
     bars = is_progress_bar_enabled() and not sys.stderr.isatty()

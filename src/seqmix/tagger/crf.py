@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-IMPOSSIBLE = -1e4  # subtle: finite, so that labels that contradict the scheme still leave a path, of probability 0
+IMPOSSIBLE = (
+    -1e4
+)  # subtle: finite, so that labels that contradict the scheme still leave a path, of probability 0
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ def log_partition_by_halves(emissions: Tensor, lengths: Tensor, chain: Chain) ->
     return torch.logsumexp(last + chain.end, dim=1)
 
 
-def target_score(emissions: Tensor, lengths: Tensor, rows: Tensor, chain: Chain, complete: bool | None = None) -> Tensor:
+def target_score(
+    emissions: Tensor, lengths: Tensor, rows: Tensor, chain: Chain, complete: bool | None = None
+) -> Tensor:
     """The score of the labels [batch]: rows [batch, length, tags] are distributions, a row of NaN is missing.
 
     A labeled token counts with its expected score under its row, neighbors with their expected transition; a hard row is the special
@@ -66,18 +70,33 @@ def target_score(emissions: Tensor, lengths: Tensor, rows: Tensor, chain: Chain,
         return _expected_score(emissions, lengths, q * inside[:, :, None], chain)
     # subtle: a labeled token is one pseudo-state whose emission and transitions are expectations under its row; its log-sum is
     # kept as a single number in `one`, while a missing token keeps one number a tag in `all`.
-    all_tags, one = chain.start + emissions[:, 0], (q[:, 0] * (chain.start + emissions[:, 0])).sum(1)
-    total = torch.where(known[:, 0], one + q[:, 0] @ chain.end, torch.logsumexp(all_tags + chain.end, 1))
+    all_tags, one = (
+        chain.start + emissions[:, 0],
+        (q[:, 0] * (chain.start + emissions[:, 0])).sum(1),
+    )
+    total = torch.where(
+        known[:, 0], one + q[:, 0] @ chain.end, torch.logsumexp(all_tags + chain.end, 1)
+    )
     for t in range(1, emissions.shape[1]):
         was, now = known[:, t - 1], known[:, t]
         into_all = torch.where(
-            was[:, None], one[:, None] + q[:, t - 1] @ chain.transitions, torch.logsumexp(all_tags[:, :, None] + chain.transitions, 1)
+            was[:, None],
+            one[:, None] + q[:, t - 1] @ chain.transitions,
+            torch.logsumexp(all_tags[:, :, None] + chain.transitions, 1),
         )
-        expected = chain.transitions @ q[:, t, :, None]  # [batch, tags, 1]: from each tag into the row
-        into_one = torch.where(was, one + (q[:, t - 1, None] @ expected)[:, 0, 0], torch.logsumexp(all_tags + expected[:, :, 0], 1))
+        expected = (
+            chain.transitions @ q[:, t, :, None]
+        )  # [batch, tags, 1]: from each tag into the row
+        into_one = torch.where(
+            was,
+            one + (q[:, t - 1, None] @ expected)[:, 0, 0],
+            torch.logsumexp(all_tags + expected[:, :, 0], 1),
+        )
         all_tags = into_all + emissions[:, t]
         one = into_one + (q[:, t] * emissions[:, t]).sum(1)
-        ended = torch.where(now, one + q[:, t] @ chain.end, torch.logsumexp(all_tags + chain.end, 1))
+        ended = torch.where(
+            now, one + q[:, t] @ chain.end, torch.logsumexp(all_tags + chain.end, 1)
+        )
         total = torch.where(t < lengths, ended, total)
     return total
 
@@ -98,15 +117,21 @@ def marginals(emissions: Tensor, lengths: Tensor, chain: Chain) -> Tensor:
     return torch.where(inside[:, :, None], rows, 0)
 
 
-def best_paths(emissions: Tensor, lengths: Tensor, chain: Chain, n: int = 1) -> tuple[Tensor, Tensor]:
+def best_paths(
+    emissions: Tensor, lengths: Tensor, chain: Chain, n: int = 1
+) -> tuple[Tensor, Tensor]:
     """The n paths of highest score: tags [batch, n, length] and scores [batch, n], best first; -inf where there are fewer.
 
     Behind a sentence's end the tags repeat its last one.
     """
     batch, length, tags = emissions.shape
-    scores = torch.full((batch, n, tags), -torch.inf, dtype=emissions.dtype, device=emissions.device)
+    scores = torch.full(
+        (batch, n, tags), -torch.inf, dtype=emissions.dtype, device=emissions.device
+    )
     scores[:, 0] = chain.start + emissions[:, 0]
-    pointers = torch.empty((max(0, length - 1), batch, n, tags), dtype=torch.long, device=emissions.device)
+    pointers = torch.empty(
+        (max(0, length - 1), batch, n, tags), dtype=torch.long, device=emissions.device
+    )
     same = torch.arange(n * tags, device=emissions.device).view(n, tags).expand(batch, -1, -1)
     for t in range(1, length):
         moved = scores.view(batch, n, tags, 1) + chain.transitions  # [batch, n, from, to]
@@ -114,7 +139,9 @@ def best_paths(emissions: Tensor, lengths: Tensor, chain: Chain, n: int = 1) -> 
         active = (t < lengths)[:, None, None]
         scores = torch.where(active, best + emissions[:, t, None], scores)
         pointers[t - 1] = torch.where(active, came, same)
-    final, state = (scores + chain.end).view(batch, n * tags).topk(min(n, n * tags), dim=1)  # state = rank * tags + tag
+    final, state = (
+        (scores + chain.end).view(batch, n * tags).topk(min(n, n * tags), dim=1)
+    )  # state = rank * tags + tag
     path = [state % tags]
     for came in pointers.flip(0):
         state = came.reshape(batch, n * tags).gather(1, state)

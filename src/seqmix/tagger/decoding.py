@@ -11,10 +11,12 @@ import torch
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
+from seqmix.tagger.inference import Parts
 from seqmix.tagger.network import padded
-from seqmix.tagger.reading import Parts
 
-Legal = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # start [n_tags], moves [from, to], end [n_tags]
+Legal = tuple[
+    torch.Tensor, torch.Tensor, torch.Tensor
+]  # start [n_tags], moves [from, to], end [n_tags]
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,9 @@ class Path:
     by_token: tuple[float, ...] = ()  # the probability of each token's tag, when asked for
 
 
-def by_token(scores: torch.Tensor, own: Sequence[Sentence], ends: torch.Tensor, chain: Chain | None) -> torch.Tensor:
+def by_token(
+    scores: torch.Tensor, own: Sequence[Sentence], ends: torch.Tensor, chain: Chain | None
+) -> torch.Tensor:
     """p(tag | token), flat [n_words, n_tags]; with a CRF's chain the marginals."""
     if chain is None:
         return torch.softmax(scores, dim=1)
@@ -63,24 +67,36 @@ def search(
         rows = np.concatenate([known.rows(s) for s in own])
         scores = scores.masked_fill(torch.from_numpy(rows == 0).to(scores.device), IMPOSSIBLE)
     paths, best = best_paths(padded(scores, lengths), ends, chain, n)
-    chances = (best - log_z[:, None]).double().exp()  # a long sentence's best path may be no float32
-    there = best > best[:, :1] + IMPOSSIBLE / 2  # the best always; others only if they break no more rules than it
+    chances = (
+        (best - log_z[:, None]).double().exp()
+    )  # a long sentence's best path may be no float32
+    there = (
+        best > best[:, :1] + IMPOSSIBLE / 2
+    )  # the best always; others only if they break no more rules than it
     return paths, chances, there
 
 
 def told(found: Parts, own: Sequence[Sentence], known: TagSet) -> list[list[Path]]:
     """What `search` found in words, best first; with the flat rows of `by_token` behind, these are told too."""
     paths, chances, there, *sure = found
-    by_word = [rows.tolist() for rows in sure[0].split([len(s) for s in own])] if sure else [[] for _ in own]
+    by_word = (
+        [rows.tolist() for rows in sure[0].split([len(s) for s in own])]
+        if sure
+        else [[] for _ in own]
+    )
     return [
         [
             Path(
                 tuple(known.tags[i] for i in path[: len(sentence)]),
                 chance,
-                tuple(row[i] for row, i in zip(rows, path, strict=False)),  # behind its end a path goes on
+                tuple(
+                    row[i] for row, i in zip(rows, path, strict=False)
+                ),  # behind its end a path goes on
             )
             for path, chance, real in zip(ways, likely, kept, strict=True)
             if real
         ]
-        for sentence, rows, ways, likely, kept in zip(own, by_word, *(t.tolist() for t in (paths, chances, there)), strict=True)
+        for sentence, rows, ways, likely, kept in zip(
+            own, by_word, *(t.tolist() for t in (paths, chances, there)), strict=True
+        )
     ]

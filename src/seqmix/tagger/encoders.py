@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from seqmix.errors import ConfigError
 from seqmix.starter import load_encoder
 from seqmix.tagger.pieces import WordPieces
-from seqmix.tagger.training import seeded
+from seqmix.tagger.training.loop import seeded
 
 
 def pretrained(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
@@ -30,7 +30,11 @@ def _loaded(name: str, stamp: Any) -> tuple[PreTrainedModel, PreTrainedTokenizer
 def _stamp(name: str) -> Any:
     """When the files of an encoder's folder were written."""
     folder = Path(name)
-    return tuple(sorted((file.name, file.stat().st_mtime_ns) for file in folder.iterdir())) if folder.is_dir() else None
+    return (
+        tuple(sorted((file.name, file.stat().st_mtime_ns) for file in folder.iterdir()))
+        if folder.is_dir()
+        else None
+    )
 
 
 @lru_cache(maxsize=4)
@@ -48,5 +52,7 @@ def device_of(name: str | None) -> torch.device:
     if device.type not in ("cpu", "cuda"):
         raise ConfigError(f"there is no device {name!r} here; give cpu or cuda")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ConfigError(f"the device {name!r} is not there, torch sees {torch.cuda.device_count()} GPUs; give cpu")
+        raise ConfigError(
+            f"the device {name!r} is not there, torch sees {torch.cuda.device_count()} GPUs; give cpu"
+        )
     return device

@@ -34,7 +34,9 @@ def quantized(network: Network) -> Network:
 def whole(network: Network) -> Network:
     """The same network, unless its weights have been rounded."""
     if any(isinstance(module, Int8Linear) for module in network.encoder.modules()):
-        raise ModelError("this tagger's weights are int8, which is for scoring; train or save the one it was made from")
+        raise ModelError(
+            "this tagger's weights are int8, which is for scoring; train or save the one it was made from"
+        )
     return network
 
 
@@ -45,9 +47,13 @@ class Int8Linear(nn.Module):
         super().__init__()
         weight = linear.weight.detach()
         scales = weight.abs().amax(1).clamp(min=1e-8).double() / 127
-        with warnings.catch_warnings():  # torch means to take this away one day; `works` then says so
+        with (
+            warnings.catch_warnings()
+        ):  # torch means to take this away one day; `works` then says so
             warnings.simplefilter("ignore")
-            rows = torch.quantize_per_channel(weight, scales, torch.zeros_like(scales, dtype=torch.long), 0, torch.qint8)
+            rows = torch.quantize_per_channel(
+                weight, scales, torch.zeros_like(scales, dtype=torch.long), 0, torch.qint8
+            )
         bias = None if linear.bias is None else linear.bias.detach()
         self._packed: Any = torch.ops.quantized.linear_prepack(rows, bias)
 
@@ -68,4 +74,7 @@ assert Int8Linear(torch.nn.Linear(64, 64))(torch.ones(4, 64)).isfinite().all()
 @cache
 def works() -> bool:
     """Whether CPU and torch have it. subtle: tried in a process of its own, since a missing instruction kills the one that uses it."""
-    return subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, check=False).returncode
+        == 0
+    )

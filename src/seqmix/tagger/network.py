@@ -15,9 +15,18 @@ from seqmix.tagger.crf import Chain, log_partition, log_partition_by_halves, tar
 from seqmix.tagger.pieces import Batch
 
 HEADS = ("linear", "crf")
-_PLACES = 2**17  # that are read at once when predicting: twice what a batch of sentences has on a GPU
+_PLACES = (
+    2**17
+)  # that are read at once when predicting: twice what a batch of sentences has on a GPU
 _FEW = 32  # tags, up to which a CRF's sum is taken by halves on a GPU: the arithmetic grows with their third power
-_PACKS = {"bert": 0, "distilbert": 0, "electra": 0, "roberta": 1, "xlm-roberta": 1, "camembert": 1}  # 1: positions start behind pad
+_PACKS = {
+    "bert": 0,
+    "distilbert": 0,
+    "electra": 0,
+    "roberta": 1,
+    "xlm-roberta": 1,
+    "camembert": 1,
+}  # 1: positions start behind pad
 
 
 @dataclass(frozen=True)
@@ -37,13 +46,24 @@ def autocast(device: torch.device, cache: bool = True) -> Any:
 
     subtle: float32 on the CPU. Some virtual CPUs advertise AMX, lack it, and die of an illegal instruction in bf16 products.
     """
-    return torch.autocast("cuda", torch.bfloat16, cache_enabled=cache) if device.type == "cuda" else nullcontext()
+    return (
+        torch.autocast("cuda", torch.bfloat16, cache_enabled=cache)
+        if device.type == "cuda"
+        else nullcontext()
+    )
 
 
 class Network(nn.Module):
     """Scores of each tag for each word; with a CRF head also scores of neighbors."""
 
-    def __init__(self, encoder: PreTrainedModel, n_tags: int, head: str, dropout: float, generator: torch.Generator) -> None:
+    def __init__(
+        self,
+        encoder: PreTrainedModel,
+        n_tags: int,
+        head: str,
+        dropout: float,
+        generator: torch.Generator,
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.dropout = nn.Dropout(dropout)
@@ -79,18 +99,32 @@ class Network(nn.Module):
         rows = max(1, _PLACES // width)
         places = batch.words[torch.argsort(batch.words)]
         for first in range(0, len(batch.ids), rows):
-            ids, positions, segments = (t[first : first + rows] for t in (batch.ids, batch.positions, batch.segments))
+            ids, positions, segments = (
+                t[first : first + rows] for t in (batch.ids, batch.positions, batch.segments)
+            )
             edges = torch.tensor([first * width, (first + len(ids)) * width], device=places.device)
             start, end = torch.searchsorted(places, edges).tolist()
-            yield reduce(Batch(ids, positions, segments, places[start:end] - first * width, (end - start,)))
+            yield reduce(
+                Batch(ids, positions, segments, places[start:end] - first * width, (end - start,))
+            )
 
     def _hidden(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
-        words: dict[str, Tensor] = {"input_ids": batch.ids} if mixup is None else {"inputs_embeds": self._mixed(batch, mixup)}
+        words: dict[str, Tensor] = (
+            {"input_ids": batch.ids}
+            if mixup is None
+            else {"inputs_embeds": self._mixed(batch, mixup)}
+        )
         if self.packs:
-            mask = batch.segments[:, None, :, None] == batch.segments[:, None, None, :]  # a window attends to itself only
-            states = self.encoder(**words, attention_mask=mask, position_ids=batch.positions).last_hidden_state
+            mask = (
+                batch.segments[:, None, :, None] == batch.segments[:, None, None, :]
+            )  # a window attends to itself only
+            states = self.encoder(
+                **words, attention_mask=mask, position_ids=batch.positions
+            ).last_hidden_state
         else:
-            states = self.encoder(**words, attention_mask=(batch.segments > 0).long()).last_hidden_state
+            states = self.encoder(
+                **words, attention_mask=(batch.segments > 0).long()
+            ).last_hidden_state
         first: Tensor = states.flatten(0, 1).index_select(0, batch.words)
         return first
 
@@ -99,7 +133,9 @@ class Network(nn.Module):
         embedded: Tensor = self.encoder.get_input_embeddings()(batch.ids)
         flat = embedded.flatten(0, 1)
         own, other = flat[batch.words], flat[batch.words[mixup.partners]]
-        return flat.index_copy(0, batch.words, mixup.weights[:, None] * own + (1 - mixup.weights[:, None]) * other).view_as(embedded)
+        return flat.index_copy(
+            0, batch.words, mixup.weights[:, None] * own + (1 - mixup.weights[:, None]) * other
+        ).view_as(embedded)
 
     def forward(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
         """Emission scores [n_words, n_tags] in float32."""
@@ -121,13 +157,20 @@ class Network(nn.Module):
         gap = self._gap(padded(scores, lengths), padded(rows, lengths), ends)
         return gap.sum() / labeled.sum().clamp(min=1)
 
-    def chain_loss(self, emissions: Tensor, rows: Tensor, ends: Tensor, there: Tensor, complete: bool) -> Tensor:
+    def chain_loss(
+        self, emissions: Tensor, rows: Tensor, ends: Tensor, there: Tensor, complete: bool
+    ) -> Tensor:
         """The CRF's loss of sentences in a box [n_sentences, longest, n_tags]; those count that are there. The host is asked nothing."""
         labeled = (~torch.isnan(rows[:, :, 0])).sum().clamp(min=1)
         # subtle: a place without a sentence holds no label, and 0 times a NaN is a NaN
-        return (self._gap(emissions, torch.where(there[:, None, None] > 0, rows, 0.0), ends, complete) * there).sum() / labeled
+        return (
+            self._gap(emissions, torch.where(there[:, None, None] > 0, rows, 0.0), ends, complete)
+            * there
+        ).sum() / labeled
 
-    def _gap(self, emissions: Tensor, rows: Tensor, ends: Tensor, complete: bool | None = None) -> Tensor:
+    def _gap(
+        self, emissions: Tensor, rows: Tensor, ends: Tensor, complete: bool | None = None
+    ) -> Tensor:
         assert self.chain is not None  # both callers have looked
         chain = self.chain()
         few = complete is not None and emissions.shape[2] <= _FEW

@@ -40,12 +40,16 @@ class Batch:
     ids: torch.Tensor  # [n_rows, width]
     positions: torch.Tensor  # [n_rows, width]
     segments: torch.Tensor  # [n_rows, width]
-    words: torch.Tensor  # [n_words] index of each word's first piece in the flattened rows, sentence by sentence
+    words: (
+        torch.Tensor
+    )  # [n_words] index of each word's first piece in the flattened rows, sentence by sentence
     lengths: tuple[int, ...]  # words a sentence
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device, without waiting for the copy."""
-        ids, positions, segments, words = (on_device(t, device) for t in (self.ids, self.positions, self.segments, self.words))
+        ids, positions, segments, words = (
+            on_device(t, device) for t in (self.ids, self.positions, self.segments, self.words)
+        )
         return Batch(ids, positions, segments, words, self.lengths)
 
 
@@ -60,10 +64,18 @@ class WordPieces:
     def __init__(self, tokenizer: PreTrainedTokenizerFast, limit: int, overlap: int = 32) -> None:
         self._backend = plain_backend(tokenizer)
         self._known: dict[str, tuple[int, ...]] = {}
-        self._cut: dict[tuple[str, ...], list[Window]] = {}  # a loop reads the same sentences in every round
+        self._cut: dict[
+            tuple[str, ...], list[Window]
+        ] = {}  # a loop reads the same sentences in every round
         self.before, self.after = special_pieces(tokenizer)
-        self.unknown = tokenizer.unk_token_id if tokenizer.unk_token_id is not None else (tokenizer.eos_token_id or 0)
-        self.room = max(1, limit - len(self.before) - len(self.after))  # pieces a window has for words
+        self.unknown = (
+            tokenizer.unk_token_id
+            if tokenizer.unk_token_id is not None
+            else (tokenizer.eos_token_id or 0)
+        )
+        self.room = max(
+            1, limit - len(self.before) - len(self.after)
+        )  # pieces a window has for words
         self.overlap = min(overlap, self.room // 4)
 
     def words(self, tokens: Iterable[str]) -> list[tuple[int, ...]]:
@@ -75,15 +87,23 @@ class WordPieces:
             new = list(dict.fromkeys(tokens))
         if new:
             with tokenizing():
-                found = self._backend.encode_batch([[token[:_LETTERS]] for token in new], is_pretokenized=True, add_special_tokens=False)
-            self._known.update(zip(new, (tuple(e.ids) or (self.unknown,) for e in found), strict=True))
+                found = self._backend.encode_batch(
+                    [[token[:_LETTERS]] for token in new],
+                    is_pretokenized=True,
+                    add_special_tokens=False,
+                )
+            self._known.update(
+                zip(new, (tuple(e.ids) or (self.unknown,) for e in found), strict=True)
+            )
         return [self._known[token] for token in tokens]
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> list[list[Window]]:
         """The windows of each sentence; an empty sentence has none."""
         texts = [tuple(tokens) for tokens in sentences]
         found = [self._cut.get(tokens) for tokens in texts]
-        new = dict.fromkeys(tokens for tokens, windows in zip(texts, found, strict=True) if windows is None)
+        new = dict.fromkeys(
+            tokens for tokens, windows in zip(texts, found, strict=True) if windows is None
+        )
         if not new:
             return found  # type: ignore[return-value]  # none is None
         self.words(dict.fromkeys(token for tokens in new for token in tokens))
@@ -93,23 +113,34 @@ class WordPieces:
             self._cut = {}
         if len(made) <= _REMEMBERED:
             self._cut.update(made)
-        return [made[tokens] if windows is None else windows for tokens, windows in zip(texts, found, strict=True)]
+        return [
+            made[tokens] if windows is None else windows
+            for tokens, windows in zip(texts, found, strict=True)
+        ]
 
     def _windows(self, words: list[tuple[int, ...]]) -> list[Window]:
         if not words:
             return []
         if sum(map(len, words)) <= self.room:
             return [self._one_window(words)]
-        words = [pieces[: self.room] for pieces in words]  # only the first piece speaks; a giant word is cut to fit
+        words = [
+            pieces[: self.room] for pieces in words
+        ]  # only the first piece speaks; a giant word is cut to fit
         sizes = np.array([len(pieces) for pieces in words])
         edges = np.concatenate([[0], np.cumsum(sizes)])
         bounds = _bounds(edges, self.room, self.overlap)
         owner = _owners(edges, bounds)
         windows = []
         for number, (first, last) in enumerate(bounds):
-            ids = (*self.before, *(piece for pieces in words[first:last] for piece in pieces), *self.after)
+            ids = (
+                *self.before,
+                *(piece for pieces in words[first:last] for piece in pieces),
+                *self.after,
+            )
             owned = np.flatnonzero(owner[first:last] == number) + first
-            windows.append(Window(np.array(ids), owned, edges[owned] - edges[first] + len(self.before)))
+            windows.append(
+                Window(np.array(ids), owned, edges[owned] - edges[first] + len(self.before))
+            )
         return windows
 
     def _one_window(self, words: list[tuple[int, ...]]) -> Window:
@@ -131,7 +162,9 @@ def special_pieces(tokenizer: PreTrainedTokenizerFast) -> tuple[tuple[int, ...],
     return tuple(full[:start]), tuple(full[start + len(bare) :])
 
 
-def pack(sentences: Sequence[Sequence[Window]], first_position: int = 0, width: int | None = None) -> Batch:
+def pack(
+    sentences: Sequence[Sequence[Window]], first_position: int = 0, width: int | None = None
+) -> Batch:
     """Lay the windows of some sentences out in rows, several a row; as wide as the longest unless told."""
     windows = [window for own in sentences for window in own]
     sizes = _sizes(windows)
@@ -139,7 +172,11 @@ def pack(sentences: Sequence[Sequence[Window]], first_position: int = 0, width: 
     row = _fitted(sizes.tolist(), width)
     number, left = _in_row(row, sizes)
     shape = max(row.tolist(), default=-1) + 1, width
-    ids, positions, segments = np.zeros(shape, dtype=np.int64), np.full(shape, first_position), np.zeros(shape, dtype=np.int64)
+    ids, positions, segments = (
+        np.zeros(shape, dtype=np.int64),
+        np.full(shape, first_position),
+        np.zeros(shape, dtype=np.int64),
+    )
     inside = _inside(sizes)
     spots = np.repeat(row * width + left, sizes) + inside
     ids.reshape(-1)[spots] = _joined([window.ids for window in windows])
@@ -150,7 +187,9 @@ def pack(sentences: Sequence[Sequence[Window]], first_position: int = 0, width: 
     return Batch(numpy(ids), numpy(positions), numpy(segments), numpy(at), tuple(lengths.tolist()))
 
 
-def spread(sentences: Sequence[Sequence[Window]], device: torch.device, first_position: int = 0) -> tuple[Batch, torch.Tensor]:
+def spread(
+    sentences: Sequence[Sequence[Window]], device: torch.device, first_position: int = 0
+) -> tuple[Batch, torch.Tensor]:
     """One window a row on the device, and the words a sentence.
 
     Only what cannot be worked out there is sent, in one piece: a GPU reads a batch faster than the host could lay it out.
@@ -160,7 +199,9 @@ def spread(sentences: Sequence[Sequence[Window]], device: torch.device, first_po
     width = max(sizes.tolist(), default=1)
     at, lengths = _words(sentences, windows, np.arange(len(windows)) * width)
     parts = [_joined([window.ids for window in windows]), sizes, at, lengths]
-    flat, size, words, ends = on_device(torch.from_numpy(np.concatenate(parts)), device).split([len(part) for part in parts])
+    flat, size, words, ends = on_device(torch.from_numpy(np.concatenate(parts)), device).split(
+        [len(part) for part in parts]
+    )
     place = torch.arange(width, device=device)
     there = place < size[:, None]
     ids = torch.zeros(there.shape, dtype=torch.long, device=device).masked_scatter_(there, flat)
@@ -168,7 +209,9 @@ def spread(sentences: Sequence[Sequence[Window]], device: torch.device, first_po
     return Batch(ids, positions, there.long(), words, tuple(lengths.tolist())), ends
 
 
-def _words(sentences: Sequence[Sequence[Window]], windows: Sequence[Window], first: Ints) -> tuple[Ints, Ints]:
+def _words(
+    sentences: Sequence[Sequence[Window]], windows: Sequence[Window], first: Ints
+) -> tuple[Ints, Ints]:
     """Where each word's first piece stands when the windows start there, sentence by sentence; and words a sentence."""
     owned = np.fromiter((len(window.at) for window in windows), dtype=np.int64, count=len(windows))
     at = np.repeat(first, owned) + _joined([window.at for window in windows])
@@ -221,12 +264,24 @@ def _in_row(row: Ints, sizes: Ints) -> tuple[Ints, Ints]:
 
 def by_length(sentences: Sequence[Sequence[Window]], budget: int) -> list[list[int]]:
     """Sentences grouped for prediction: alike in length, at most `budget` pieces a batch, padding included."""
-    sizes = np.array([len(own[0].ids) if len(own) == 1 else max((len(window.ids) for window in own), default=0) for own in sentences])
-    order = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]  # a sentence without tokens has nothing to read
+    sizes = np.array(
+        [
+            len(own[0].ids)
+            if len(own) == 1
+            else max((len(window.ids) for window in own), default=0)
+            for own in sentences
+        ]
+    )
+    order = np.argsort(-sizes, kind="stable")[
+        : np.count_nonzero(sizes)
+    ]  # a sentence without tokens has nothing to read
     rows = np.cumsum([len(sentences[i]) for i in order])
     groups, first, done = [], 0, 0  # sentences and rows in earlier groups
     while first < len(order):
-        last = max(first + 1, int(np.searchsorted(rows, done + budget // sizes[order[first]], side="right")))
+        last = max(
+            first + 1,
+            int(np.searchsorted(rows, done + budget // sizes[order[first]], side="right")),
+        )
         groups.append(order[first:last].tolist())
         first, done = last, int(rows[last - 1])
     return groups

@@ -21,20 +21,34 @@ class Settings:
     dropout: float = 0.1
     clip: float = 1.0
     max_pieces: int = 128
-    smoothing: float = 0.0  # label smoothing: this share of each tag row is spread evenly over all tags
-    mixup: float | None = None  # α of mixup on the fly: words and tag rows of each batch interpolated, nothing written as text
+    smoothing: float = (
+        0.0  # label smoothing: this share of each tag row is spread evenly over all tags
+    )
+    mixup: float | None = (
+        None  # α of mixup on the fly: words and tag rows of each batch interpolated, nothing written as text
+    )
 
     def __post_init__(self) -> None:
-        sizes = {"epochs": self.epochs, "batch_size": self.batch_size, "max_pieces": self.max_pieces - 7}
+        sizes = {
+            "epochs": self.epochs,
+            "batch_size": self.batch_size,
+            "max_pieces": self.max_pieces - 7,
+        }
         sizes |= {} if self.steps is None else {"steps": self.steps}
         for name, value in sizes.items():
             if value < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least {8 if name == 'max_pieces' else 1}")
+                raise ConfigError(
+                    f"{name} is {getattr(self, name)}; it must be at least {8 if name == 'max_pieces' else 1}"
+                )
         if self.lr is not None and not 0 < self.lr < 1:
-            raise ConfigError(f"lr is {self.lr}; it must lie between 0 and 1 (3e-4 suits the starter, 5e-5 larger encoders)")
+            raise ConfigError(
+                f"lr is {self.lr}; it must lie between 0 and 1 (3e-4 suits the starter, 5e-5 larger encoders)"
+            )
         for name in ("warmup", "dropout", "weight_decay", "smoothing"):
             if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 0 and below 1")
+                raise ConfigError(
+                    f"{name} is {getattr(self, name)}; it must be at least 0 and below 1"
+                )
         for name in ("epsilon", "clip", "mixup"):
             if getattr(self, name) is not None and not getattr(self, name) > 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be above 0")

@@ -21,7 +21,9 @@ CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Debian's chromium. subtle: a module at a time, since an open Playwright holds this thread's event loop."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the page and is not installed")
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="playwright drives the page and is not installed"
+    )
     if not Path(CHROMIUM).exists():
         pytest.skip("there is no chromium on this machine")
     with sync_api.sync_playwright() as playwright:
@@ -41,7 +43,9 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.on(
+            "console", lambda said: complaints.append(said.text) if said.type == "error" else None
+        )
         page.goto(link)
         return page
 
@@ -56,18 +60,29 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Serve sentences as a project; lena is let in as its admin."""
     import uvicorn
 
-    from seqmix.serve.api import create_app
     from seqmix.serve.project import Settings, create_project, open_project
+    from seqmix.serve.web.app import create_app
 
     running = []
 
-    def started(sentences: Sequence[Sentence], guidelines: str | None = None, **settings: Any) -> Served:
+    def started(
+        sentences: Sequence[Sentence], guidelines: str | None = None, **settings: Any
+    ) -> Served:
         folder = tmp_path / f"project{len(running)}"
-        create_project(folder, sentences, Settings(**{"name": "Names", "tags": TAGS, "audit_share": 0.0, **settings}), guidelines)
+        create_project(
+            folder,
+            sentences,
+            Settings(**{"name": "Names", "tags": TAGS, "audit_share": 0.0, **settings}),
+            guidelines,
+        )
         project = open_project(folder)
         token = project.store.add_annotator("lena", admin=True)
         listening = socket.create_server(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(create_app(project), log_level="error", access_log=False, ws="none", lifespan="off"))
+        server = uvicorn.Server(
+            uvicorn.Config(
+                create_app(project), log_level="error", access_log=False, ws="none", lifespan="off"
+            )
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         running.append((server, thread, listening, project))

@@ -27,19 +27,30 @@ def lines(*texts: str) -> list[Sentence]:
     return [Sentence(f"s{i}", tuple(text.split())) for i, text in enumerate(texts)]
 
 
-def ranked(served: Served, suggestions: dict[str, list[dict[str, Any]]] | None = None, number: int = 1, **more: Any) -> None:
+def ranked(
+    served: Served,
+    suggestions: dict[str, list[dict[str, Any]]] | None = None,
+    number: int = 1,
+    **more: Any,
+) -> None:
     """Publish a ranking: the sentences as they came, with what a model would suggest."""
-    from seqmix.serve.records import Generation, Rank
+    from seqmix.serve.store.records import Generation, Rank
 
     ids = [sentence.id for sentence in served.project.store.sentences()]
     found = suggestions or {}
-    ranks = [Rank(id, 1.0, {"spans": found[id], "confidence": 0.62} if id in found else None) for id in ids]
+    ranks = [
+        Rank(id, 1.0, {"spans": found[id], "confidence": 0.62} if id in found else None)
+        for id in ids
+    ]
     served.project.store.publish(Generation(number, labeled=number * 10), ranks, **more)
 
 
 def stored(served: Served) -> dict[str, tuple[list[tuple[int, int, str]], Any]]:
     """What the store holds: the marks and the sure part by sentence."""
-    return {answer.sentence_id: ([tuple(mark) for mark in answer.spans], answer.sure) for answer in served.project.store.answers()}
+    return {
+        answer.sentence_id: ([tuple(mark) for mark in answer.spans], answer.sure)
+        for answer in served.project.store.answers()
+    }
 
 
 def shown(page: Any, id: str) -> None:
@@ -54,8 +65,8 @@ def press(page: Any, *keys: str) -> None:
 
 def answer_as(served: Served, name: str, id: str, *marks: tuple[int, int, str]) -> None:
     """Somebody answers the sentence that comes next for them, which is the one with this id."""
-    from seqmix.serve.queue import next_sentence
-    from seqmix.serve.records import Mark
+    from seqmix.serve.store.queue import next_sentence
+    from seqmix.serve.store.records import Mark
 
     store = served.project.store
     person = store.annotator(name).id

@@ -13,7 +13,12 @@ from seqmix.errors import StoreError
 from waiting import until
 
 Serve = Callable[..., Any]
-TEXTS = ("Lena Okafor left Oslo for Rome .", "Acme sold a mill in Ghana .", "Nobody came .", "Ada met Bo in Turin .")
+TEXTS = (
+    "Lena Okafor left Oslo for Rome .",
+    "Acme sold a mill in Ghana .",
+    "Nobody came .",
+    "Ada met Bo in Turin .",
+)
 
 
 @pytest.fixture
@@ -24,13 +29,28 @@ def names(serve: Serve) -> Any:
 
 
 def marks(page: Any) -> list[str]:
-    return page.eval_on_selector_all("#sentence .mark", "nodes => nodes.map(n => n.innerText.replace(/\\s+/g, ' ').trim())")
+    return page.eval_on_selector_all(
+        "#sentence .mark", "nodes => nodes.map(n => n.innerText.replace(/\\s+/g, ' ').trim())"
+    )
 
 
 def test_keys_alone_mark_move_clear_and_save(names: Any, visit: Any) -> None:
     page = visit(names.link)
     shown(page, "s0")
-    press(page, "Shift+ArrowRight", "1", "ArrowRight", "ArrowRight", "3", "End", "4", "x", "ArrowLeft", "3", "Enter")
+    press(
+        page,
+        "Shift+ArrowRight",
+        "1",
+        "ArrowRight",
+        "ArrowRight",
+        "3",
+        "End",
+        "4",
+        "x",
+        "ArrowLeft",
+        "3",
+        "Enter",
+    )
     shown(page, "s1")
 
     assert page.inner_text("#status") == "Saved."
@@ -40,8 +60,13 @@ def test_keys_alone_mark_move_clear_and_save(names: Any, visit: Any) -> None:
 def test_a_drag_selects_whole_tokens_and_a_tag_button_marks_them(names: Any, visit: Any) -> None:
     page = visit(names.link)
     shown(page, "s0")
-    first, last = page.locator("#sentence-0").bounding_box(), page.locator("#sentence-1").bounding_box()
-    page.mouse.move(first["x"] + first["width"] - 3, first["y"] + 8)  # in the middle of words: spans snap to tokens
+    first, last = (
+        page.locator("#sentence-0").bounding_box(),
+        page.locator("#sentence-1").bounding_box(),
+    )
+    page.mouse.move(
+        first["x"] + first["width"] - 3, first["y"] + 8
+    )  # in the middle of words: spans snap to tokens
     page.mouse.down()
     page.mouse.move(last["x"] + 4, last["y"] + 8, steps=4)
     page.mouse.up()
@@ -79,16 +104,24 @@ def test_a_finger_taps_the_first_and_the_last_token(names: Any, visit: Any) -> N
     assert stored(names)["s0"] == ([(0, 2, "PER")], None)
 
 
-def test_suggestions_are_dashed_with_their_confidence_until_someone_says_yes(serve: Serve, visit: Any) -> None:
+def test_suggestions_are_dashed_with_their_confidence_until_someone_says_yes(
+    serve: Serve, visit: Any
+) -> None:
     served = serve(lines(*TEXTS))
-    right, wrong = {"start": 0, "end": 2, "tag": "PER", "confidence": 0.87}, {"start": 3, "end": 4, "tag": "ORG", "confidence": 0.41}
+    right, wrong = (
+        {"start": 0, "end": 2, "tag": "PER", "confidence": 0.87},
+        {"start": 3, "end": 4, "tag": "ORG", "confidence": 0.41},
+    )
     ranked(served, {"s0": [right, wrong]})
     page = visit(served.link)
     shown(page, "s0")
 
     assert marks(page) == ["Lena Okafor PER 87% ×", "Oslo ORG 41% ×"]
     assert page.locator(".mark.suggested").count() == 2
-    assert page.eval_on_selector(".mark.suggested", "n => getComputedStyle(n).borderBottomStyle") == "dashed"
+    assert (
+        page.eval_on_selector(".mark.suggested", "n => getComputedStyle(n).borderBottomStyle")
+        == "dashed"
+    )
     assert "at least 41% sure" in page.inner_text("#stream")
     press(page, "n", "n", "3")  # the second mark is wrong
     assert marks(page) == ["Lena Okafor PER 87% ×", "Oslo LOC ×"]
@@ -127,7 +160,9 @@ def test_undo_goes_back_through_changes_and_then_to_the_last_answer(names: Any, 
     assert stored(names) == {"s0": ([(0, 2, "PER")], None)}
 
 
-def test_an_earlier_answer_can_be_corrected_and_the_open_sentence_waits(names: Any, visit: Any) -> None:
+def test_an_earlier_answer_can_be_corrected_and_the_open_sentence_waits(
+    names: Any, visit: Any
+) -> None:
     page = visit(names.link)
     shown(page, "s0")
     press(page, "2", "Enter")
@@ -146,7 +181,9 @@ def test_an_earlier_answer_can_be_corrected_and_the_open_sentence_waits(names: A
     shown(page, "s1")
 
 
-def test_a_skipped_sentence_comes_back_at_the_end_and_then_nothing_is_left(names: Any, visit: Any) -> None:
+def test_a_skipped_sentence_comes_back_at_the_end_and_then_nothing_is_left(
+    names: Any, visit: Any
+) -> None:
     page = visit(names.link)
     shown(page, "s0")
     press(page, "s")
@@ -157,7 +194,9 @@ def test_a_skipped_sentence_comes_back_at_the_end_and_then_nothing_is_left(names
     assert set(stored(names)) == {"s0", "s1", "s2", "s3"}
 
 
-def test_nothing_is_called_saved_before_the_server_has_said_so(names: Any, visit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_called_saved_before_the_server_has_said_so(
+    names: Any, visit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = visit(names.link)
     shown(page, "s0")
     save, asked, done = names.project.store.save, [], threading.Event()
@@ -179,7 +218,9 @@ def test_nothing_is_called_saved_before_the_server_has_said_so(names: Any, visit
     assert page.inner_text("#status") == "Saved."
 
 
-def test_without_an_answer_from_the_server_the_marks_stay_and_can_be_sent_again(names: Any, visit: Any) -> None:
+def test_without_an_answer_from_the_server_the_marks_stay_and_can_be_sent_again(
+    names: Any, visit: Any
+) -> None:
     page = visit(names.link)
     shown(page, "s0")
     page.context.set_offline(True)
@@ -216,13 +257,17 @@ def test_an_answer_that_was_saved_but_not_confirmed_is_sent_again_and_is_one(
     assert len([event for event in names.project.store.events() if event.sentence_id == "s0"]) == 1
 
 
-def test_an_undo_that_was_done_but_not_confirmed_is_sent_again_and_is_one(names: Any, visit: Any) -> None:
+def test_an_undo_that_was_done_but_not_confirmed_is_sent_again_and_is_one(
+    names: Any, visit: Any
+) -> None:
     page = visit(names.link)
     for id in ("s0", "s1", "s2"):
         shown(page, id)
         press(page, "1", "Enter")
     shown(page, "s3")
-    page.route("**/api/undo", lambda route: (route.fetch(), route.abort()))  # the server hears it, the page does not hear the server
+    page.route(
+        "**/api/undo", lambda route: (route.fetch(), route.abort())
+    )  # the server hears it, the page does not hear the server
     press(page, "z")
     page.get_by_role("alert").get_by_text("Not taken back.").wait_for()
     page.unroute("**/api/undo")
@@ -257,7 +302,9 @@ def test_only_an_admin_is_offered_the_export(names: Any, visit: Any) -> None:
     assert page.locator("a[href^='api/export']").count() == 0
 
 
-def test_an_answer_given_elsewhere_meanwhile_is_shown_and_not_overwritten(names: Any, visit: Any) -> None:
+def test_an_answer_given_elsewhere_meanwhile_is_shown_and_not_overwritten(
+    names: Any, visit: Any
+) -> None:
     page = visit(names.link)
     shown(page, "s0")
     other = page.context.new_page()
@@ -294,7 +341,10 @@ def test_one_sentence_is_open_at_a_time(names: Any, visit: Any) -> None:
     page = visit(names.link)
     shown(page, "s0")
     asked = []
-    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/api/next") else None)
+    page.on(
+        "request",
+        lambda request: asked.append(request.url) if request.url.endswith("/api/next") else None,
+    )
     press(page, "Enter")
     shown(page, "s1")
     page.wait_for_timeout(300)
@@ -307,12 +357,16 @@ def test_a_new_model_is_announced_and_its_figures_stand_beside(names: Any, visit
     shown(page, "s0")
     page.get_by_text("Model 1, trained on 10 answers").wait_for()
     ranked(names, number=2)
-    page.locator("#status", has_text="Model 2 is ready: the sentences are in a new order.").wait_for()
+    page.locator(
+        "#status", has_text="Model 2 is ready: the sentences are in a new order."
+    ).wait_for()
     assert "trained on 20 answers" in page.inner_text("#model")
 
 
-def test_of_too_few_audit_answers_nothing_is_claimed_and_then_the_level_is_named(serve: Serve, visit: Any) -> None:
-    from seqmix.serve.records import Generation, Mark
+def test_of_too_few_audit_answers_nothing_is_claimed_and_then_the_level_is_named(
+    serve: Serve, visit: Any
+) -> None:
+    from seqmix.serve.store.records import Generation, Mark
 
     served = serve(lines(*(f"Ada met {n} ." for n in range(40))), audit_share=0.5)
     store = served.project.store
@@ -324,16 +378,25 @@ def test_of_too_few_audit_answers_nothing_is_claimed_and_then_the_level_is_named
         return visit(served.link)
 
     def published(number: int) -> None:
-        marks = [{"id": one.id, "marks": [[0, 1, "PER"]] if at < 2 * number - 1 else []} for at, one in enumerate(asked)]
+        marks = [
+            {"id": one.id, "marks": [[0, 1, "PER"]] if at < 2 * number - 1 else []}
+            for at, one in enumerate(asked)
+        ]
         store.publish(Generation(number, 10 * number, audit=marks))
 
     published(1)
     page = answered(asked[:2])
-    page.locator("#estimate", has_text="Cannot be known yet: at least 1 more audit answer with something marked.").wait_for()
+    page.locator(
+        "#estimate",
+        has_text="Cannot be known yet: at least 1 more audit answer with something marked.",
+    ).wait_for()
     assert page.inner_text("#forecast") == ""
     page = answered(asked[2:])
     page.locator("#estimate", has_text="95% interval, from 12 audit sentences").wait_for()
-    assert page.inner_text("#forecast") == "Too early to say what more answers bring: at least 4 more models first."
+    assert (
+        page.inner_text("#forecast")
+        == "Too early to say what more answers bring: at least 4 more models first."
+    )
     for number in range(2, 7):
         published(number)
     page.locator("#forecast", has_text="30 more answers should bring +0.").wait_for()
@@ -381,7 +444,9 @@ def dragged(page: Any, x: float, y: float, to: str) -> None:
 
 
 def selected(page: Any) -> list[str]:
-    return page.eval_on_selector_all("#sentence .token.selected", "nodes => nodes.map(n => n.textContent)")
+    return page.eval_on_selector_all(
+        "#sentence .token.selected", "nodes => nodes.map(n => n.textContent)"
+    )
 
 
 def test_a_drag_may_begin_between_words_or_beside_the_text(names: Any, visit: Any) -> None:
@@ -469,7 +534,9 @@ def test_a_long_text_is_not_answered_unseen(serve: Serve, visit: Any) -> None:
 
 
 def test_a_long_text_can_be_answered_unseen_on_request_or_in_part(serve: Serve, visit: Any) -> None:
-    served = serve(lines(*(" ".join(f"w{n}.{i}" for i in range(500)) for n in range(2)), "The end ."))
+    served = serve(
+        lines(*(" ".join(f"w{n}.{i}" for i in range(500)) for n in range(2)), "The end .")
+    )
     ranked(served)
     page = visit(served.link)
     shown(page, "s0")
@@ -514,27 +581,41 @@ def test_on_a_tablet_the_letters_of_the_curve_have_their_size(names: Any, visit:
 
 
 def test_what_the_model_is_sure_of_means_something(serve: Serve, visit: Any) -> None:
-    from seqmix.serve.records import Generation, Rank
+    from seqmix.serve.store.records import Generation, Rank
 
     served = serve(lines("Lena left Oslo .", "Nobody came ."))
-    spans = [{"start": 0, "end": 1, "tag": "PER", "confidence": 0.91}, {"start": 2, "end": 3, "tag": "LOC", "confidence": 0.88}]
-    ranks = [Rank("s0", 1.0, {"spans": spans, "confidence": 0.0004}), Rank("s1", 0.5, {"spans": [], "confidence": 0.83})]
+    spans = [
+        {"start": 0, "end": 1, "tag": "PER", "confidence": 0.91},
+        {"start": 2, "end": 3, "tag": "LOC", "confidence": 0.88},
+    ]
+    ranks = [
+        Rank("s0", 1.0, {"spans": spans, "confidence": 0.0004}),
+        Rank("s1", 0.5, {"spans": [], "confidence": 0.83}),
+    ]
     served.project.store.publish(Generation(1, 10), ranks)
     page = visit(served.link)
     shown(page, "s0")
-    assert page.inner_text("#stream") == "The model is at least 88% sure of each mark. Dashed marks are its suggestions."
+    assert (
+        page.inner_text("#stream")
+        == "The model is at least 88% sure of each mark. Dashed marks are its suggestions."
+    )
     press(page, "Enter")
     shown(page, "s1")
-    assert page.inner_text("#stream") == "The model finds nothing to mark here, and is at least 83% sure of each token."
+    assert (
+        page.inner_text("#stream")
+        == "The model finds nothing to mark here, and is at least 83% sure of each token."
+    )
 
 
 def test_the_page_says_how_far_a_training_is(names: Any, visit: Any) -> None:
     import time
 
-    from seqmix.serve.records import Generation
+    from seqmix.serve.store.records import Generation
 
     names.project.store.publish(Generation(2, 20, seconds={"training": 100.0}))
-    names.project.store.note("trainer", {"phase": "training", "since": time.time() - 40, "at": time.time()})
+    names.project.store.note(
+        "trainer", {"phase": "training", "since": time.time() - 40, "at": time.time()}
+    )
     page = visit(names.link)
     page.locator("#model", has_text="Training… about 4").wait_for()
     assert "%" in page.inner_text("#model")
@@ -543,7 +624,9 @@ def test_the_page_says_how_far_a_training_is(names: Any, visit: Any) -> None:
 def test_a_tag_added_meanwhile_appears_on_the_open_page(names: Any, visit: Any) -> None:
     page = visit(names.link)
     shown(page, "s0")
-    names.project.store.note("tags", ["PER", "ORG", "LOC", "MISC", "Heat"])  # as another process does
+    names.project.store.note(
+        "tags", ["PER", "ORG", "LOC", "MISC", "Heat"]
+    )  # as another process does
     page.locator("#tags .tag", has_text="Heat").wait_for()
     press(page, "5", "Enter")
     shown(page, "s1")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-PAGE = Path(__file__).parents[3] / "src" / "seqmix" / "serve" / "page"
+PAGE = Path(__file__).parents[3] / "src" / "seqmix" / "serve" / "web" / "page"
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,10 @@ def test_only_marks_inside_the_sure_part_are_sent(run: Any) -> None:
 
 def test_after_any_edits_marks_are_sorted_whole_and_apart(run: Any) -> None:
     rng = random.Random(0)
-    edits = [(rng.choice("ttttcs"), *sorted(rng.sample(range(20), 2)), rng.choice(["PER", "LOC"])) for _ in range(600)]
+    edits = [
+        (rng.choice("ttttcs"), *sorted(rng.sample(range(20), 2)), rng.choice(["PER", "LOC"]))
+        for _ in range(600)
+    ]
     script = """
       let state = {marks: [], sure: null};
       return value.map(([what, start, end, tag]) => {
@@ -99,7 +102,9 @@ def test_after_any_edits_marks_are_sorted_whole_and_apart(run: Any) -> None:
     ],
 )
 def test_what_cannot_be_seen_is_named(run: Any, token: str, shown: str) -> None:
-    codes = [ord(char) for char in token]  # a lone surrogate does not survive the way to the browser
+    codes = [
+        ord(char) for char in token
+    ]  # a lone surrogate does not survive the way to the browser
     script = 'const p = document.createElement("p"); p.append(...m.written(String.fromCodePoint(...value))); return p.textContent;'
     assert run("glyphs", script, codes) == shown
 
@@ -132,13 +137,22 @@ def test_each_tag_has_a_key_of_its_own_that_means_nothing_else(run: Any) -> None
         ("End", "Numpad1", False, "End"),
     ],
 )
-def test_keys_mean_the_same_on_keyboards_of_other_scripts(run: Any, key: str, code: str, shift: bool, meant: str) -> None:
-    assert run("controls", "return m.typed(value);", {"key": key, "code": code, "shiftKey": shift}) == meant
+def test_keys_mean_the_same_on_keyboards_of_other_scripts(
+    run: Any, key: str, code: str, shift: bool, meant: str
+) -> None:
+    assert (
+        run("controls", "return m.typed(value);", {"key": key, "code": code, "shiftKey": shift})
+        == meant
+    )
 
 
 def test_guidelines_become_nodes_and_never_markup(run: Any) -> None:
     text = "# Names\n\n- **PER** is `who`\n  and goes on\n- <img src=x onerror=alert(1)>\n\n| a | b |\n|---|---|\n| *1* | 2 |\n\n[link](http://x)\n"
-    html = run("markdown", 'const d = document.createElement("div"); d.append(...m.markdown(value)); return d.innerHTML;', text)
+    html = run(
+        "markdown",
+        'const d = document.createElement("div"); d.append(...m.markdown(value)); return d.innerHTML;',
+        text,
+    )
     assert "<h3>Names</h3>" in html
     assert "<li><strong>PER</strong> is <code>who</code> and goes on</li>" in html
     assert "&lt;img src=x onerror=alert(1)&gt;" in html
@@ -147,26 +161,50 @@ def test_guidelines_become_nodes_and_never_markup(run: Any) -> None:
 
 def test_links_of_guidelines_lead_out_safely_or_stay_text(run: Any) -> None:
     text = "[Guide](https://example.org/a?b=c) and [bad](javascript:alert(1)) and [file](file:///etc/passwd), [rel](/api/next), see http://example.org/x."
-    html = run("markdown", 'const d = document.createElement("div"); d.append(...m.markdown(value)); return d.innerHTML;', text)
-    assert '<a href="https://example.org/a?b=c" target="_blank" rel="noopener noreferrer">Guide</a> and ' in html
-    assert '<a href="http://example.org/x" target="_blank" rel="noopener noreferrer">http://example.org/x</a>.' in html
+    html = run(
+        "markdown",
+        'const d = document.createElement("div"); d.append(...m.markdown(value)); return d.innerHTML;',
+        text,
+    )
+    assert (
+        '<a href="https://example.org/a?b=c" target="_blank" rel="noopener noreferrer">Guide</a> and '
+        in html
+    )
+    assert (
+        '<a href="http://example.org/x" target="_blank" rel="noopener noreferrer">http://example.org/x</a>.'
+        in html
+    )
     assert html.count("<a ") == 2
     assert "bad" in html and "javascript:" in html  # shown as it was written
 
 
 @pytest.mark.parametrize(
-    ("tokens", "given", "direction"), [(["שלום"], "auto", "rtl"), (["1", "Oslo"], "auto", "ltr"), (["Oslo"], "rtl", "rtl")]
+    ("tokens", "given", "direction"),
+    [(["שלום"], "auto", "rtl"), (["1", "Oslo"], "auto", "ltr"), (["Oslo"], "rtl", "rtl")],
 )
-def test_the_direction_is_the_projects_or_that_of_the_first_letter(run: Any, tokens: list[str], given: str, direction: str) -> None:
+def test_the_direction_is_the_projects_or_that_of_the_first_letter(
+    run: Any, tokens: list[str], given: str, direction: str
+) -> None:
     assert run("glyphs", "return m.directionOf(...value);", [tokens, given]) == direction
 
 
 def test_no_file_of_the_page_puts_text_into_markup_or_holds_a_style_or_script_of_its_own() -> None:
     for file in PAGE.iterdir():
         text = file.read_text(encoding="utf-8")
-        for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "https://", 'style="', "<style"):
+        for forbidden in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "https://",
+            'style="',
+            "<style",
+        ):
             assert forbidden not in text, f"{file.name} holds {forbidden}"
-        assert text.count("http://") == text.count("http://www.w3.org/2000/svg"), f"{file.name} names a server"
+        assert text.count("http://") == text.count("http://www.w3.org/2000/svg"), (
+            f"{file.name} names a server"
+        )
         for script in text.split("<script")[1:] if file.suffix == ".html" else ():
             assert script.partition(">")[0].strip().startswith("src=")
             assert script.partition(">")[2].startswith("</script>")

@@ -24,14 +24,18 @@ def mixed(serve: Serve) -> tuple[Any, Any]:
     vectors = np.random.default_rng(1).normal(size=(len(words), 8)).astype(np.float32)
     starts = np.ones(len(words), dtype=bool)
     table = Table(words, vectors, starts, ~starts, lambda word: (words.index(word),))
-    made = seqmix.SeqMix(table=table, score_range=None, density=0.2).augment(labeled, 5, np.random.default_rng(0))
+    made = seqmix.SeqMix(table=table, score_range=None, density=0.2).augment(
+        labeled, 5, np.random.default_rng(0)
+    )
     assert len(made) == 5
     served = serve([sentence.unlabeled() for sentence in labeled])
     ranked(served, generated=[one.to_record() for one in made])
     return served, made
 
 
-def test_a_generated_sentence_is_shown_with_its_parents_and_its_mixed_labels(mixed: Any, visit: Any) -> None:
+def test_a_generated_sentence_is_shown_with_its_parents_and_its_mixed_labels(
+    mixed: Any, visit: Any
+) -> None:
     served, made = mixed
     page = visit(served.link)
     page.goto(f"{served.url}/generated.html")
@@ -68,7 +72,9 @@ def test_a_veto_is_kept_and_can_be_taken_back(mixed: Any, visit: Any) -> None:
     assert store.vetoed() == set()
 
 
-def test_before_the_first_training_the_page_says_that_there_is_nothing_yet(serve: Serve, visit: Any) -> None:
+def test_before_the_first_training_the_page_says_that_there_is_nothing_yet(
+    serve: Serve, visit: Any
+) -> None:
     served = serve(lines("Lena left ."))
     page = visit(served.link)
     page.goto(f"{served.url}/generated.html")
@@ -99,7 +105,9 @@ def test_agreement_is_shown_and_a_conflict_decided_by_an_admin(differing: Any, v
     press(page, "4")  # neither: a decision of their own
     card.get_by_role("button", name="Save this").click()
     page.get_by_text("Decided and saved").wait_for()
-    decided = next(sentence for sentence in differing.project.store.labeled() if sentence.id == "s0")
+    decided = next(
+        sentence for sentence in differing.project.store.labeled() if sentence.id == "s0"
+    )
     assert decided.tags == ("B-MISC", "O", "B-LOC", "O")
     page.reload()
     page.get_by_text("There is none.").wait_for()

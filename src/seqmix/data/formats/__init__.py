@@ -39,37 +39,81 @@ from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import DataError, TagError
 
 # subtle: the order is the order of guessing. A record may fit several formats, and the first that takes it wins.
-_MODULES = (conll, conllu, labelstudio, argilla, prodigy, doccano, jsonl_spans, jsonl_tokens, docbin, hf, ace05, brat, text)
+_MODULES = (
+    conll,
+    conllu,
+    labelstudio,
+    argilla,
+    prodigy,
+    doccano,
+    jsonl_spans,
+    jsonl_tokens,
+    docbin,
+    hf,
+    ace05,
+    brat,
+    text,
+)
 FORMATS: Mapping[str, Format] = {module.FORMAT.name: module.FORMAT for module in _MODULES}
 
 _BIO = {"E-": "I-", "L-": "I-", "S-": "B-", "U-": "B-"}
 _HEAD = 1 << 16  # bytes
 _ENDED = re.compile(r"\w[.!?]$")  # the last word of a sentence
-_PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"(\xb5/\xfd")  # zip, gzip, bzip2, xz, 7z, zstd
+_PACKED = (
+    b"PK\x03\x04",
+    b"\x1f\x8b",
+    b"BZh",
+    b"\xfd7zXZ",
+    b"7z\xbc\xaf",
+    b"(\xb5/\xfd",
+)  # zip, gzip, bzip2, xz, 7z, zstd
 
 __all__ = ["FORMATS", "Format", "Options", "guess", "read", "write"]
 
 
-def read(path: Path | str, format: str | None = None, options: Options | None = None) -> Iterator[Sentence]:
+def read(
+    path: Path | str, format: str | None = None, options: Options | None = None
+) -> Iterator[Sentence]:
     """Stream the sentences of a file or folder, spans in BIO."""
     path, options = Path(path), options or Options()
     if not path.exists():
         raise DataError("there is no such file or folder", path)
     _check_place(path)
     chosen = _named(format) if format else guess(path)
-    return (_inner(sentence, options) for sentence in chosen.read(path, options) if _has_tokens(sentence, options))
+    return (
+        _inner(sentence, options)
+        for sentence in chosen.read(path, options)
+        if _has_tokens(sentence, options)
+    )
 
 
-def write(sentences: Iterable[Sentence], path: Path | str, format: str | None = None, options: Options | None = None) -> None:
+def write(
+    sentences: Iterable[Sentence],
+    path: Path | str,
+    format: str | None = None,
+    options: Options | None = None,
+) -> None:
     """Write sentences, whole or not at all. What the format cannot hold is an error, or hardened when asked."""
     path, options = Path(path), options or Options()
     writable = {name: known for name, known in FORMATS.items() if known.write is not None}
-    chosen = _named(format, FORMATS if format in FORMATS else writable) if format else _by_suffix(path)
+    chosen = (
+        _named(format, FORMATS if format in FORMATS else writable) if format else _by_suffix(path)
+    )
     if chosen is None:
         raise DataError(f"which format should it have? Give one of {', '.join(writable)}", path)
     if chosen.write is None:
-        raise DataError(f"the format {chosen.name} can be read only; there are {', '.join(writable)}", path)
-    chosen.write((_outer(sentence, chosen, options) for sentence in sentences if _has_tokens(sentence, options)), path, options)
+        raise DataError(
+            f"the format {chosen.name} can be read only; there are {', '.join(writable)}", path
+        )
+    chosen.write(
+        (
+            _outer(sentence, chosen, options)
+            for sentence in sentences
+            if _has_tokens(sentence, options)
+        ),
+        path,
+        options,
+    )
 
 
 def guess(path: Path) -> Format:
@@ -78,7 +122,9 @@ def guess(path: Path) -> Format:
         for candidate in FORMATS.values():
             if candidate.folder is not None and candidate.folder(path):
                 return candidate
-        raise DataError(f"no known format is recognized in this folder; name one of {', '.join(FORMATS)}", path)
+        raise DataError(
+            f"no known format is recognized in this folder; name one of {', '.join(FORMATS)}", path
+        )
     by_name = _by_suffix(path)
     if by_name is not None and by_name.record is None:
         return by_name
@@ -90,7 +136,9 @@ def guess(path: Path) -> Format:
         if candidate.record is not None and any(candidate.record(record) for record in records):
             return candidate
     if records and by_name is None:
-        raise DataError(f"no known format has such records; name one of {', '.join(FORMATS)}", path, 1, head)
+        raise DataError(
+            f"no known format has such records; name one of {', '.join(FORMATS)}", path, 1, head
+        )
     return by_name or FORMATS[_by_columns(head)]
 
 
@@ -101,9 +149,15 @@ def _check_place(path: Path) -> None:
     """
     for file in path.rglob("*") if path.is_dir() else ():
         if file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(path.resolve()):
-            raise DataError("this link leads out of its folder; put the file itself there if it belongs to the data", file)
+            raise DataError(
+                "this link leads out of its folder; put the file itself there if it belongs to the data",
+                file,
+            )
     if path.is_file() and _start(path, 6).startswith(_PACKED):
-        raise DataError("this is an archive, and archives are not opened; unpack it and name what was in it", path)
+        raise DataError(
+            "this is an archive, and archives are not opened; unpack it and name what was in it",
+            path,
+        )
 
 
 def _named(name: str, known: Mapping[str, Format] = FORMATS) -> Format:
@@ -113,14 +167,20 @@ def _named(name: str, known: Mapping[str, Format] = FORMATS) -> Format:
 
 
 def _by_suffix(path: Path) -> Format | None:
-    return next((f for f in FORMATS.values() if path.name.lower().endswith(f.suffixes or ("\0",))), None)
+    return next(
+        (f for f in FORMATS.values() if path.name.lower().endswith(f.suffixes or ("\0",))), None
+    )
 
 
 def _inner(sentence: Sentence, options: Options) -> Sentence:
     """Span tags in BIO, whatever the file had. Around soft and missing rows only the prefixes change: what a span is stays open there."""
     if not all(tag == OUTSIDE or prefixed(tag) for row in sentence.tags for tag in _names(row)):
         return sentence
-    bio: Sequence[Row] = repair([str(tag) for tag in sentence.tags]) if sentence.hard else [_renamed(row) for row in sentence.tags]
+    bio: Sequence[Row] = (
+        repair([str(tag) for tag in sentence.tags])
+        if sentence.hard
+        else [_renamed(row) for row in sentence.tags]
+    )
     if tuple(bio) == sentence.tags:
         return sentence
     options.counts["rewritten as BIO"] += 1
@@ -160,10 +220,16 @@ def _outer(sentence: Sentence, format: Format, options: Options) -> Sentence:
             )
         sentence = sentence.hardened()
     if "missing" not in format.holds and sentence.labeled and None in sentence.tags:
-        raise DataError(f"sentence {sentence.id!r} is labeled in part, which the format {format.name} cannot hold; jsonl-tokens can")
+        raise DataError(
+            f"sentence {sentence.id!r} is labeled in part, which the format {format.name} cannot hold; jsonl-tokens can"
+        )
     if "tags" not in format.holds:
         _check_spans(sentence, format)
-    if options.scheme is not None and sentence.hard and any(prefixed(str(tag)) for tag in sentence.tags):
+    if (
+        options.scheme is not None
+        and sentence.hard
+        and any(prefixed(str(tag)) for tag in sentence.tags)
+    ):
         return sentence.with_tags(convert([str(tag) for tag in sentence.tags], options.scheme))
     return sentence
 
@@ -171,19 +237,31 @@ def _outer(sentence: Sentence, format: Format, options: Options) -> Sentence:
 def _check_text(sentence: Sentence) -> None:
     """Tokens are not empty, and all text is made of whole characters, so that it can be written as UTF-8."""
     if "" in sentence.tokens:
-        raise DataError(f"sentence {sentence.id!r} has an empty token", text=" ".join(sentence.tokens))
-    for part in (sentence.id, sentence.text or "", *sentence.tokens, *(tag for row in sentence.tags for tag in _names(row))):
+        raise DataError(
+            f"sentence {sentence.id!r} has an empty token", text=" ".join(sentence.tokens)
+        )
+    for part in (
+        sentence.id,
+        sentence.text or "",
+        *sentence.tokens,
+        *(tag for row in sentence.tags for tag in _names(row)),
+    ):
         try:
             part.encode()
         except UnicodeEncodeError as error:
-            raise DataError(f"sentence {sentence.id!r}: expected whole characters, found half of a surrogate pair", text=part) from error
+            raise DataError(
+                f"sentence {sentence.id!r}: expected whole characters, found half of a surrogate pair",
+                text=part,
+            ) from error
 
 
 def _check_spans(sentence: Sentence, format: Format) -> None:
     for tag in sentence.tags:
         if isinstance(tag, str) and tag != OUTSIDE and not (prefixed(tag) and tag[2:]):
             why = f"which the format {format.name} cannot hold; conll can"
-            raise TagError(f"sentence {sentence.id!r} has a tag that is no B- or I- of a span, {why}", text=tag)
+            raise TagError(
+                f"sentence {sentence.id!r} has a tag that is no B- or I- of a span, {why}", text=tag
+            )
 
 
 def _head(path: Path, limit: int = 50) -> str:
@@ -217,17 +295,27 @@ def _first_records(path: Path, head: str, limit: int = 20) -> list[dict[str, Any
 
 def _by_columns(head: str) -> str:
     """conll for the same number of columns on every line, if they look like more than a line of prose; conllu for its ten."""
-    split = [line.split("\t") if "\t" in line else re.split(" +", line.strip(" ")) for line in head.split("\n") if line.strip(" \t")]
+    split = [
+        line.split("\t") if "\t" in line else re.split(" +", line.strip(" "))
+        for line in head.split("\n")
+        if line.strip(" \t")
+    ]
     rows = [row for row in split if not row[0].startswith("# ") and row[0] != "#"]
     if rows and all(len(row) == 10 and row[0][:1].isdigit() for row in rows):
         return "conllu"
     widths = {len(row) for row in split}
-    tagged = "\t" in head or any(row[-1] == OUTSIDE or prefixed(row[-1]) for row in split) or _like_tags(split, "\n\n" in head)
+    tagged = (
+        "\t" in head
+        or any(row[-1] == OUTSIDE or prefixed(row[-1]) for row in split)
+        or _like_tags(split, "\n\n" in head)
+    )
     return "conll" if not split or (len(widths) == 1 and tagged) else "text"
 
 
 def _like_tags(rows: list[list[str]], cut: bool) -> bool:
     """Whether many rows end in what could be tags of words (NNP): few, in capitals. Single words are tokens if sentences are apart."""
     last = [row[-1] for row in rows]
-    few = len(set(last)) * 2 <= len(last) and all(tag.isascii() and tag == tag.upper() and not _ENDED.search(tag) for tag in last)
+    few = len(set(last)) * 2 <= len(last) and all(
+        tag.isascii() and tag == tag.upper() and not _ENDED.search(tag) for tag in last
+    )
     return len(rows) > 20 and (few if len(rows[0]) > 1 else cut)

@@ -21,10 +21,14 @@ from seqmix.data.text import CharSpan
 from seqmix.errors import DataError, TagError
 
 _APF, _SGM = ".apf.xml", ".sgm"
-_TAG = re.compile(r"<(/?)([A-Za-z][^\s<>]*+)[^<>]*+>")  # possessive: a tag without an end must not be tried again from its middle
+_TAG = re.compile(
+    r"<(/?)([A-Za-z][^\s<>]*+)[^<>]*+>"
+)  # possessive: a tag without an end must not be tried again from its middle
 _ENTITIES = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
 _ENTITY = re.compile("|".join(_ENTITIES))
-_BREAK = re.compile(r"""[.!?]["'\u2019\u201d)\]]*(\s+)(?=["'\u2018\u201c(\[]*(\w))|(\n[ \t]*\n\s*)""")
+_BREAK = re.compile(
+    r"""[.!?]["'\u2019\u201d)\]]*(\s+)(?=["'\u2018\u201c(\[]*(\w))|(\n[ \t]*\n\s*)"""
+)
 _SHORT = re.compile(r"(?:\b\w|\b(?:Mr|Mrs|Ms|Dr|St|Gen|Sen|Rep|Gov|Lt|Col|Sgt|Capt|Prof))\.$")
 
 
@@ -44,7 +48,13 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
     """The sentences of each document as `document:number`; a document without .apf.xml is unlabeled."""
     for name, source, labels in _documents(path):
         text, start, end = _plain(source)
-        spans = None if labels is None else sorted(_spans(labels, text, start, end, options), key=lambda placed: placed[1].start)
+        spans = (
+            None
+            if labels is None
+            else sorted(
+                _spans(labels, text, start, end, options), key=lambda placed: placed[1].start
+            )
+        )
         starts = [span.start for _, span in spans or ()]
         for number, (a, b) in enumerate(_cut(text, start, end, spans or []), 1):
             here = None if spans is None else spans[bisect_left(starts, a) : bisect_left(starts, b)]
@@ -78,17 +88,27 @@ def triggers(path: Path) -> list[Trigger]:
         inside.pop()
 
     def refuse(*_: object) -> None:
-        raise DataError("expected a file without entity declarations of its own", path, parser.CurrentLineNumber)
+        raise DataError(
+            "expected a file without entity declarations of its own", path, parser.CurrentLineNumber
+        )
 
-    parser.StartElementHandler, parser.CharacterDataHandler, parser.EndElementHandler = start, data, end
+    parser.StartElementHandler, parser.CharacterDataHandler, parser.EndElementHandler = (
+        start,
+        data,
+        end,
+    )
     parser.EntityDeclHandler = parser.SkippedEntityHandler = refuse
     raw = _bytes(path)
     try:
         parser.Parse(raw, True)
     except expat.ExpatError as error:
         # subtle: expat also ends lines at a lone \r, and reads UTF-16, so it may count more lines than there are
-        shown = b"".join(raw.split(b"\n")[error.lineno - 1 : error.lineno]).decode("utf-8", "backslashreplace")
-        raise DataError(f"expected XML ({expat.ErrorString(error.code)})", path, error.lineno, shown) from error
+        shown = b"".join(raw.split(b"\n")[error.lineno - 1 : error.lineno]).decode(
+            "utf-8", "backslashreplace"
+        )
+        raise DataError(
+            f"expected XML ({expat.ErrorString(error.code)})", path, error.lineno, shown
+        ) from error
     return found
 
 
@@ -96,7 +116,9 @@ def _trigger(event: dict[str, str], place: dict[str, str], path: Path) -> Trigge
     line = int(place["line"])
     start, end = place.get("START", ""), place.get("END", "")
     if not re.fullmatch(r"[0-9]{1,12} [0-9]{1,12}", f"{start} {end}"):
-        raise DataError("expected charseq to have the numbers START and END", path, line, f"{start!r}, {end!r}")
+        raise DataError(
+            "expected charseq to have the numbers START and END", path, line, f"{start!r}, {end!r}"
+        )
     if not event.get("TYPE") or not event.get("SUBTYPE"):
         raise DataError("expected the event to have TYPE and SUBTYPE", path, line, str(event))
     return Trigger(int(start), int(end), place["text"], event["TYPE"], event["SUBTYPE"], line)
@@ -108,10 +130,15 @@ def _documents(path: Path) -> Iterator[tuple[str, Path, Path | None]]:
         yield _pair(path)
         return
     seen: dict[str, Path] = {}
-    for source in sorted({_with(file, _SGM) for suffix in (_SGM, _APF) for file in path.rglob(f"*{suffix}")}):
+    for source in sorted(
+        {_with(file, _SGM) for suffix in (_SGM, _APF) for file in path.rglob(f"*{suffix}")}
+    ):
         name, text, annotations = _pair(source)
         if name in seen:
-            raise DataError(f"the document {name} is also in {seen[name]}; name the folder of one annotation, timex2norm", source)
+            raise DataError(
+                f"the document {name} is also in {seen[name]}; name the folder of one annotation, timex2norm",
+                source,
+            )
         seen[name] = source.parent
         yield name, text, annotations
 
@@ -140,7 +167,9 @@ def _plain(path: Path) -> tuple[str, int, int]:
         raw = _bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        shown = error.object[max(0, error.start - 40) : error.end + 40].decode("utf-8", "backslashreplace")
+        shown = error.object[max(0, error.start - 40) : error.end + 40].decode(
+            "utf-8", "backslashreplace"
+        )
         raise DataError("expected UTF-8 text", path, line, shown) from error
     pieces, at, length = [], 0, 0
     places: dict[str, int] = {}
@@ -149,7 +178,9 @@ def _plain(path: Path) -> tuple[str, int, int]:
         length += len(pieces[-1])
         at = tag.end()
         key = tag[1] + tag[2].upper()
-        places[key] = length if tag[1] else places.get(key, length)  # the first opening, the last closing
+        places[key] = (
+            length if tag[1] else places.get(key, length)
+        )  # the first opening, the last closing
     pieces.append(raw[at:])
     for name in ("TEXT", "BODY"):
         if name in places:
@@ -157,12 +188,18 @@ def _plain(path: Path) -> tuple[str, int, int]:
     raise DataError("expected an SGML document with <TEXT> or <BODY>", path, 1, raw[:80])
 
 
-def _spans(path: Path, text: str, start: int, end: int, options: Options) -> Iterator[tuple[int, CharSpan]]:
+def _spans(
+    path: Path, text: str, start: int, end: int, options: Options
+) -> Iterator[tuple[int, CharSpan]]:
     """Each trigger once, by its place in the text."""
-    kinds = {(t.start, t.end, t.type if options.key == "TYPE" else t.subtype): t for t in triggers(path)}
+    kinds = {
+        (t.start, t.end, t.type if options.key == "TYPE" else t.subtype): t for t in triggers(path)
+    }
     for (first, last, kind), trigger in sorted(kinds.items()):
         with at(path, trigger.line, trigger.text):
-            span = confirmed(CharSpan(first, last + 1, kind), trigger.text, text, options, _unescaped)
+            span = confirmed(
+                CharSpan(first, last + 1, kind), trigger.text, text, options, _unescaped
+            )
             if span is not None and _lies_inside(span, start, end, options):
                 yield trigger.line, span
 
@@ -172,18 +209,27 @@ def _lies_inside(span: CharSpan, start: int, end: int, options: Options) -> bool
     if start <= span.start < span.end <= end:
         return True
     if options.misaligned == "error":
-        raise TagError(f"expected the trigger at {span.start} inside TEXT; --misaligned drop leaves it out")
+        raise TagError(
+            f"expected the trigger at {span.start} inside TEXT; --misaligned drop leaves it out"
+        )
     options.counts["outside TEXT"] += 1
     return False
 
 
-def _cut(text: str, start: int, end: int, spans: list[tuple[int, CharSpan]]) -> Iterator[tuple[int, int]]:
+def _cut(
+    text: str, start: int, end: int, spans: list[tuple[int, CharSpan]]
+) -> Iterator[tuple[int, int]]:
     """Sentences: up to end punctuation before white space and a capital, or to an empty line; never inside a trigger."""
     at = start
     starts = [span.start for _, span in spans]
-    ends = list(accumulate((span.end for _, span in spans), max))  # the furthest end of the triggers up to each
+    ends = list(
+        accumulate((span.end for _, span in spans), max)
+    )  # the furthest end of the triggers up to each
     for found in _BREAK.finditer(text, start, end):
-        if found[1] is not None and (not found[2].isupper() or _SHORT.search(text[max(at, found.start() - 8) : found.start() + 1])):
+        if found[1] is not None and (
+            not found[2].isupper()
+            or _SHORT.search(text[max(at, found.start() - 8) : found.start() + 1])
+        ):
             continue
         here = found.start(1) if found[1] is not None else found.start()
         before = bisect_left(starts, here)  # triggers that begin before the break
@@ -201,7 +247,14 @@ def _stripped(text: str, a: int, b: int) -> Iterator[tuple[int, int]]:
         yield a, a + len(cut.strip())
 
 
-def _sentence(id: str, raw: str, spans: list[tuple[int, CharSpan]] | None, start: int, path: Path, options: Options) -> Sentence:
+def _sentence(
+    id: str,
+    raw: str,
+    spans: list[tuple[int, CharSpan]] | None,
+    start: int,
+    path: Path,
+    options: Options,
+) -> Sentence:
     """The sentence with entities spelled out, its spans moved to match."""
     entities = list(_ENTITY.finditer(raw))
     behind = [entity.end() + start for entity in entities]
@@ -211,7 +264,11 @@ def _sentence(id: str, raw: str, spans: list[tuple[int, CharSpan]] | None, start
         place = min(place, start + len(raw))
         return place - start - shorter[bisect_right(behind, place)]
 
-    placed = None if spans is None else [(line, CharSpan(moved(s.start), moved(s.end), s.type)) for line, s in spans]
+    placed = (
+        None
+        if spans is None
+        else [(line, CharSpan(moved(s.start), moved(s.end), s.type)) for line, s in spans]
+    )
     return from_placed(id, _unescaped(raw), placed, options, path)
 
 

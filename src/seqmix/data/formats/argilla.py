@@ -44,9 +44,19 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
 
 def _sentence(record: dict[str, Any], id: str, options: Options) -> Sentence:
     text = _text(record)
-    offsets = None if record.get("tokens") is None else checked_offsets(record["tokens"], text, '"tokens"')
+    offsets = (
+        None
+        if record.get("tokens") is None
+        else checked_offsets(record["tokens"], text, '"tokens"')
+    )
     found = _answer(record)
-    return from_spans(id, text, found and _counted(found, text, offsets or tokenize(text), options), options, offsets)
+    return from_spans(
+        id,
+        text,
+        found and _counted(found, text, offsets or tokenize(text), options),
+        options,
+        offsets,
+    )
 
 
 def _text(record: dict[str, Any]) -> str:
@@ -60,16 +70,31 @@ def _text(record: dict[str, Any]) -> str:
         return str(fields["text"])
     strings = [value for value in fields.values() if isinstance(value, str)]
     if len(strings) != 1:
-        raise DataError('expected "fields" to have "text", or a single field that is a string', text=str(list(fields)))
+        raise DataError(
+            'expected "fields" to have "text", or a single field that is a string',
+            text=str(list(fields)),
+        )
     return strings[0]
 
 
 def _answer(record: dict[str, Any]) -> list[CharSpan] | None:
     """The spans a person gave; None when nobody has answered."""
-    responses = [value for value, status in _responses(record) if status not in _UNANSWERED and _is_spans(value)]
-    given = [suggestion.get("value") for suggestion in _suggestions(record) if suggestion.get("type") == "human"]
+    responses = [
+        value
+        for value, status in _responses(record)
+        if status not in _UNANSWERED and _is_spans(value)
+    ]
+    given = [
+        suggestion.get("value")
+        for suggestion in _suggestions(record)
+        if suggestion.get("type") == "human"
+    ]
     answers = responses or [value for value in given if _is_spans(value)]
-    return [char_span(span.get("start"), span.get("end"), span.get("label")) for span in answers[-1]] if answers else None
+    return (
+        [char_span(span.get("start"), span.get("end"), span.get("label")) for span in answers[-1]]
+        if answers
+        else None
+    )
 
 
 def _is_spans(value: Any) -> bool:
@@ -79,7 +104,9 @@ def _is_spans(value: Any) -> bool:
     if not all({"start", "end", "label"} & set(item) for item in value):
         return False
     if not all({"start", "end", "label"} <= set(item) for item in value):
-        raise DataError('expected a span to be an object with "start", "end" and "label"', text=str(value))
+        raise DataError(
+            'expected a span to be an object with "start", "end" and "label"', text=str(value)
+        )
     return True
 
 
@@ -88,18 +115,25 @@ def _responses(record: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
     nested = record.get("responses")
     if nested is not None:
         if not isinstance(nested, dict):
-            raise DataError('expected "responses" to be an object: a list of responses for each question', text=str(nested))
+            raise DataError(
+                'expected "responses" to be an object: a list of responses for each question',
+                text=str(nested),
+            )
         for question in nested:
             for response in list_of(nested, question):
                 if not isinstance(response, dict):
-                    raise DataError('expected a response to be an object with a "value"', text=str(response))
+                    raise DataError(
+                        'expected a response to be an object with a "value"', text=str(response)
+                    )
                 yield response.get("value"), response.get("status")
     for key, values in record.items():
         if key.endswith(_RESPONSES) and values is not None:
             n, status = len(list_of(record, key)), record.get(f"{key}.status")
             status = [None] * n if status is None else status
             if not isinstance(status, list) or len(status) != n:
-                raise DataError(f'expected "{key}.status" to be a list, one a response', text=str(status))
+                raise DataError(
+                    f'expected "{key}.status" to be a list, one a response', text=str(status)
+                )
             yield from zip(values, status, strict=True)
 
 
@@ -107,19 +141,31 @@ def _suggestions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     nested = record.get("suggestions")
     if nested is None:
         return
-    if not isinstance(nested, dict) or not all(isinstance(value, dict) for value in nested.values()):
-        raise DataError('expected "suggestions" to be an object: one with a "value" for each question', text=str(nested))
+    if not isinstance(nested, dict) or not all(
+        isinstance(value, dict) for value in nested.values()
+    ):
+        raise DataError(
+            'expected "suggestions" to be an object: one with a "value" for each question',
+            text=str(nested),
+        )
     yield from nested.values()
 
 
-def _counted(found: list[CharSpan], text: str, offsets: Offsets, options: Options) -> list[CharSpan]:
+def _counted(
+    found: list[CharSpan], text: str, offsets: Offsets, options: Options
+) -> list[CharSpan]:
     """The spans in characters. Argilla's page counts UTF-16 units (its issue 5729), its server and its users' scripts characters.
 
     subtle: nothing in a record tells which, so spans are taken as UTF-16 only where one cuts a token as characters and none does as UTF-16.
     """
     if text.isascii() or _fits(found, offsets, text):
         return found
-    places = {unit: number for number, unit in enumerate(accumulate((2 if ord(c) > 0xFFFF else 1 for c in text), initial=0))}
+    places = {
+        unit: number
+        for number, unit in enumerate(
+            accumulate((2 if ord(c) > 0xFFFF else 1 for c in text), initial=0)
+        )
+    }
     if not all(span.start in places and span.end in places for span in found):
         return found
     moved = [replace(span, start=places[span.start], end=places[span.end]) for span in found]
@@ -148,16 +194,27 @@ def _record(sentence: Sentence, options: Options) -> dict[str, Any]:
         "vectors": {},
     }
     if sentence.labeled:
-        value = [{"start": s.start, "end": s.end, "label": s.type} for s in to_spans(sentence, offsets)]
-        record["suggestions"][QUESTION] = {"value": value, "score": None, "agent": "seqmix", "type": "human"}
+        value = [
+            {"start": s.start, "end": s.end, "label": s.type} for s in to_spans(sentence, offsets)
+        ]
+        record["suggestions"][QUESTION] = {
+            "value": value,
+            "score": None,
+            "agent": "seqmix",
+            "type": "human",
+        }
     if tokenize(text) != offsets:
         record["tokens"] = [list(pair) for pair in offsets]
     return record
 
 
 def _is_record(record: dict[str, Any]) -> bool:
-    nested = isinstance(record.get("fields"), dict) and ("responses" in record or "suggestions" in record)
+    nested = isinstance(record.get("fields"), dict) and (
+        "responses" in record or "suggestions" in record
+    )
     return nested or any(key.endswith((_RESPONSES, _SUGGESTION)) for key in record)
 
 
-FORMAT = Format("argilla", read, write, record=_is_record, holds=frozenset({"tokens", "id", "text"}))
+FORMAT = Format(
+    "argilla", read, write, record=_is_record, holds=frozenset({"tokens", "id", "text"})
+)

@@ -28,8 +28,12 @@ class Options:
     key: str = "UPOS"  # CoNLL-U: UPOS, XPOS or a key of the MISC column. ACE: TYPE for event types; anything else gives subtypes
     scheme: Scheme | None = None  # the scheme to write; reading understands them all
     misaligned: Misaligned = "error"  # a character span that cuts a token
-    harden: bool = False  # write soft rows as their heaviest tag where the format holds no soft rows
-    counts: Counter[str] = field(default_factory=Counter)  # what was mended on the way, filled as sentences pass
+    harden: bool = (
+        False  # write soft rows as their heaviest tag where the format holds no soft rows
+    )
+    counts: Counter[str] = field(
+        default_factory=Counter
+    )  # what was mended on the way, filled as sentences pass
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,9 @@ def at(path: Path, line: int | None = None, text: str | None = None) -> Iterator
     except DataError as error:
         if error.path is not None:
             raise
-        raise type(error)(error.expected, path, line, error.text if error.text is not None else text) from error
+        raise type(error)(
+            error.expected, path, line, error.text if error.text is not None else text
+        ) from error
 
 
 def visible(tokens: Iterable[str], options: Options) -> tuple[str, ...]:
@@ -80,6 +86,15 @@ def extra(module: str, name: str, needed_for: str) -> Any:
 
 def writable_folder(path: Path, own: Callable[[Path], bool]) -> None:
     """Refuse to replace a folder that holds anything but files of the format."""
-    strange = next((file for file in path.rglob("*") if file.is_file() and not own(file)), None) if path.is_dir() else None
+    strange = (
+        next((file for file in path.rglob("*") if file.is_file() and not own(file)), None)
+        if path.is_dir()
+        else None
+    )
     if strange is not None:
-        raise DataError("the folder to write holds other files; name a new or empty one", path, None, strange.name)
+        raise DataError(
+            "the folder to write holds other files; name a new or empty one",
+            path,
+            None,
+            strange.name,
+        )

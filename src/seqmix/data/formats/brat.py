@@ -18,20 +18,33 @@ from pathlib import Path
 
 from seqmix.data.files import lines, replacing
 from seqmix.data.formats.base import Format, Options, at, writable_folder
-from seqmix.data.formats.charspans import char_span, confirmed, from_placed, one_line, surface, to_spans
+from seqmix.data.formats.charspans import (
+    char_span,
+    confirmed,
+    from_placed,
+    one_line,
+    surface,
+    to_spans,
+)
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import CharSpan
 from seqmix.errors import DataError, TagError
 
 Placed = tuple[int, CharSpan]  # a span and the line of the .ann file it stands in
-_SPAN = re.compile(r"T[^\t]*\t(\S+) ([0-9]{1,12} [0-9]{1,12}(?:;[0-9]{1,12} [0-9]{1,12})*)(?:\t(.*))?", re.DOTALL)
+_SPAN = re.compile(
+    r"T[^\t]*\t(\S+) ([0-9]{1,12} [0-9]{1,12}(?:;[0-9]{1,12} [0-9]{1,12})*)(?:\t(.*))?", re.DOTALL
+)
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
     """The lines of each document that are not empty, documents by name."""
     for name, file, labels in _documents(path):
         text = _text(file)
-        found = None if labels is None else sorted(_spans(labels, text, options), key=lambda placed: placed[1].start)
+        found = (
+            None
+            if labels is None
+            else sorted(_spans(labels, text, options), key=lambda placed: placed[1].start)
+        )
         yield from _sentences(name, text, found, options, labels or file)
 
 
@@ -42,15 +55,23 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
     writable_folder(path, lambda file: file.suffix in (".txt", ".ann"))
     used: Counter[str] = Counter()
     with replacing(path, folder=True) as beside:
-        for (document, labeled), group in groupby(sentences, lambda s: (s.id.rpartition(":")[0] or s.id, s.labeled)):
-            _write_document(group, beside / _free(file_name(document), beside, used), labeled, options)
+        for (document, labeled), group in groupby(
+            sentences, lambda s: (s.id.rpartition(":")[0] or s.id, s.labeled)
+        ):
+            _write_document(
+                group, beside / _free(file_name(document), beside, used), labeled, options
+            )
 
 
 def file_name(document: str) -> str:
     """A name that is safe on any disk: %XX for anything but [A-Za-z0-9._-], never hidden, empty or a way up, never too long."""
     safe = re.sub(rb"[^A-Za-z0-9._-]", lambda c: b"%%%02X" % c[0][0], document.encode()).decode()
     safe = "%2E" + safe[1:] if safe.startswith(".") else safe or "document"
-    return safe if len(safe) <= 120 else f"{safe[:100]}-{hashlib.sha256(document.encode()).hexdigest()[:16]}"
+    return (
+        safe
+        if len(safe) <= 120
+        else f"{safe[:100]}-{hashlib.sha256(document.encode()).hexdigest()[:16]}"
+    )
 
 
 def _documents(path: Path) -> Iterator[tuple[str, Path, Path | None]]:
@@ -58,7 +79,9 @@ def _documents(path: Path) -> Iterator[tuple[str, Path, Path | None]]:
     if not path.is_dir():
         yield (path.stem, *_pair(path))
         return
-    for file in sorted({file.with_suffix(".txt") for suffix in ("*.txt", "*.ann") for file in path.rglob(suffix)}):
+    for file in sorted(
+        {file.with_suffix(".txt") for suffix in ("*.txt", "*.ann") for file in path.rglob(suffix)}
+    ):
         yield (file.relative_to(path).with_suffix("").as_posix(), *_pair(file))
 
 
@@ -77,7 +100,9 @@ def _text(path: Path) -> str:
         raise DataError(f"cannot read: {error.strerror}", path) from error
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        shown = error.object[max(0, error.start - 40) : error.end + 40].decode("utf-8", "backslashreplace")
+        shown = error.object[max(0, error.start - 40) : error.end + 40].decode(
+            "utf-8", "backslashreplace"
+        )
         raise DataError("expected UTF-8 text", path, line, shown) from error
     return " " + text[1:] if text.startswith("\ufeff") else text
 
@@ -88,7 +113,12 @@ def _spans(path: Path, text: str, options: Options) -> Iterator[Placed]:
             continue
         found = _SPAN.fullmatch(row)
         if found is None:
-            raise DataError("expected T, a number, a tab, a label and its start and end: T1\\tPER 0 4\\tLena", path, line, row)
+            raise DataError(
+                "expected T, a number, a tab, a label and its start and end: T1\\tPER 0 4\\tLena",
+                path,
+                line,
+                row,
+            )
         with at(path, line, row):
             span = _span(found, text, options)
         if span is not None:
@@ -103,12 +133,16 @@ def _span(found: re.Match[str], text: str, options: Options) -> CharSpan | None:
     if len(pieces) == 1:
         return confirmed(hull, found[3], text, options)
     if options.misaligned == "error":
-        raise TagError("a span in pieces has no place in tags; --misaligned expand takes all between, drop leaves it out")
+        raise TagError(
+            "a span in pieces has no place in tags; --misaligned expand takes all between, drop leaves it out"
+        )
     options.counts["discontinuous"] += 1
     return hull if options.misaligned == "expand" else None
 
 
-def _sentences(name: str, text: str, found: list[Placed] | None, options: Options, path: Path) -> Iterator[Sentence]:
+def _sentences(
+    name: str, text: str, found: list[Placed] | None, options: Options, path: Path
+) -> Iterator[Sentence]:
     start = taken = 0
     for number, raw in enumerate(text.split("\n"), 1):
         line, end = raw.removesuffix("\r"), start + len(raw) + 1
@@ -129,7 +163,12 @@ def _inside(placed: Placed, start: int, line: str, options: Options, path: Path)
     if span.end <= start + len(line):
         return [(number, CharSpan(span.start - start, span.end - start, span.type))]
     if options.misaligned == "error":
-        raise TagError("a span must end on its line; --misaligned drop leaves it out", path, number, f"{span.type} {span.start} {span.end}")
+        raise TagError(
+            "a span must end on its line; --misaligned drop leaves it out",
+            path,
+            number,
+            f"{span.type} {span.start} {span.end}",
+        )
     options.counts["misaligned"] += 1
     return []
 
@@ -143,12 +182,16 @@ def _free(name: str, folder: Path, used: Counter[str]) -> str:
             return free
 
 
-def _write_document(sentences: Iterable[Sentence], base: Path, labeled: bool, options: Options) -> None:
+def _write_document(
+    sentences: Iterable[Sentence], base: Path, labeled: bool, options: Options
+) -> None:
     """subtle: an .ann without spans says that there are none; without labels there must be no .ann at all."""
     start, numbers = 0, count(1)
     with (
         base.with_name(f"{base.name}.txt").open("w", encoding="utf-8", newline="\n") as file,
-        (base.with_name(f"{base.name}.ann") if labeled else Path(os.devnull)).open("w", encoding="utf-8", newline="\n") as annotations,
+        (base.with_name(f"{base.name}.ann") if labeled else Path(os.devnull)).open(
+            "w", encoding="utf-8", newline="\n"
+        ) as annotations,
     ):
         for sentence in sentences:
             text, offsets = surface(sentence, options)
@@ -156,13 +199,18 @@ def _write_document(sentences: Iterable[Sentence], base: Path, labeled: bool, op
             file.write(text + "\n")
             for span in to_spans(sentence, offsets):
                 place = f"{start + span.start} {start + span.end}"
-                annotations.write(f"T{next(numbers)}\t{_label(span, sentence)} {place}\t{text[span.start : span.end]}\n")
+                annotations.write(
+                    f"T{next(numbers)}\t{_label(span, sentence)} {place}\t{text[span.start : span.end]}\n"
+                )
             start += len(text) + 1
 
 
 def _label(span: CharSpan, sentence: Sentence) -> str:
     if re.search(r"\s", span.type):
-        raise TagError(f"sentence {sentence.id!r}: a label with white space has no place in brat", text=span.type)
+        raise TagError(
+            f"sentence {sentence.id!r}: a label with white space has no place in brat",
+            text=span.type,
+        )
     return span.type
 
 

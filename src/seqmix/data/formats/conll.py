@@ -34,8 +34,18 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
                 continue
             width = width or len(columns)
             if len(columns) != width:
-                raise DataError(f"expected {width} columns as in the lines above, found {len(columns)}", path, line, text)
-            rows.append([_column(columns, i, path, line, text) for i in (options.token_column, options.tag_column)])
+                raise DataError(
+                    f"expected {width} columns as in the lines above, found {len(columns)}",
+                    path,
+                    line,
+                    text,
+                )
+            rows.append(
+                [
+                    _column(columns, i, path, line, text)
+                    for i in (options.token_column, options.tag_column)
+                ]
+            )
             if not rows[-1][1]:
                 raise DataError(f"expected a tag in column {options.tag_column}", path, line, text)
         elif rows:
@@ -52,7 +62,9 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
         for sentence in sentences:
             for token, tag in zip(sentence.tokens, sentence.tags, strict=True):
                 if token == _DOCSTART:
-                    raise DataError(f"sentence {sentence.id!r}: readers pass over a token {_DOCSTART}; another format can hold it")
+                    raise DataError(
+                        f"sentence {sentence.id!r}: readers pass over a token {_DOCSTART}; another format can hold it"
+                    )
                 if token.startswith(_BOM) and not file.tell():
                     file.write(_BOM)  # readers take the first one away
                 file.write(f"{writable(token, sentence)}\t{writable_tag(tag, sentence)}\n")
@@ -62,7 +74,10 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
 def writable(token: str, sentence: Sentence) -> str:
     """The token, once it is certain that it fits into a column."""
     if not token.strip(" ") or any(c in token for c in "\t\n\r"):
-        raise DataError(f"sentence {sentence.id!r}: a token that is empty or holds a tab or line end has no place in columns", text=token)
+        raise DataError(
+            f"sentence {sentence.id!r}: a token that is empty or holds a tab or line end has no place in columns",
+            text=token,
+        )
     return token
 
 
@@ -70,8 +85,16 @@ def writable_tag(tag: Row, sentence: Sentence) -> str:
     """The tag, once it is certain that it reads back as itself; `_` for a missing row."""
     if tag is None:
         return MISSING
-    if not isinstance(tag, str) or tag == MISSING or not tag.strip(" ") or any(c in tag for c in "\t\n\r"):
-        raise TagError(f"sentence {sentence.id!r}: a tag that is empty, _ or has a tab or line end has no place in columns", text=str(tag))
+    if (
+        not isinstance(tag, str)
+        or tag == MISSING
+        or not tag.strip(" ")
+        or any(c in tag for c in "\t\n\r")
+    ):
+        raise TagError(
+            f"sentence {sentence.id!r}: a tag that is empty, _ or has a tab or line end has no place in columns",
+            text=str(tag),
+        )
     return tag
 
 
@@ -79,7 +102,12 @@ def _column(columns: list[str], index: int, path: Path, line: int, text: str) ->
     try:
         return columns[index]
     except IndexError:
-        raise DataError(f"there is no column {index}; the line has {len(columns)}, counted from 0", path, line, text) from None
+        raise DataError(
+            f"there is no column {index}; the line has {len(columns)}, counted from 0",
+            path,
+            line,
+            text,
+        ) from None
 
 
 def _sentence(id: str, rows: list[list[str]], width: int, options: Options) -> Sentence:
@@ -87,4 +115,10 @@ def _sentence(id: str, rows: list[list[str]], width: int, options: Options) -> S
     return Sentence(id, visible((token for token, _ in rows), options), tags)
 
 
-FORMAT = Format("conll", read, write, suffixes=(".conll", ".bio", ".iob", ".iob2", ".tsv"), holds=frozenset({"tokens", "tags", "missing"}))
+FORMAT = Format(
+    "conll",
+    read,
+    write,
+    suffixes=(".conll", ".bio", ".iob", ".iob2", ".tsv"),
+    holds=frozenset({"tokens", "tags", "missing"}),
+)

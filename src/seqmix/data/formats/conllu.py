@@ -62,22 +62,42 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
     """Words and tags; every other column is `_`."""
     if options.key in _OURS or not re.fullmatch(r"[^\s=|]+", options.key):
-        raise DataError("expected the key to be UPOS, XPOS or a name for MISC without white space, = and |", path, None, options.key)
+        raise DataError(
+            "expected the key to be UPOS, XPOS or a name for MISC without white space, = and |",
+            path,
+            None,
+            options.key,
+        )
     with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
         for sentence in sentences:
             _write_one(sentence, file, options)
 
 
-def _add(block: _Block, columns: list[str], options: Options, path: Path, line: int, text: str) -> None:
+def _add(
+    block: _Block, columns: list[str], options: Options, path: Path, line: int, text: str
+) -> None:
     if len(columns) != 10:
-        raise DataError(f"expected 10 columns separated by tabs, found {len(columns)}", path, line, text)
+        raise DataError(
+            f"expected 10 columns separated by tabs, found {len(columns)}", path, line, text
+        )
     if re.fullmatch(r"[0-9]+[-.][0-9]+", columns[0]):
         block.multiword |= "-" in columns[0]
         return
     if columns[0] != str(len(block.words) + 1):
-        raise DataError(f"expected word {len(block.words) + 1} of the sentence, or an empty line before the next one", path, line, text)
-    misc = {key: value for key, _, value in (pair.partition("=") for pair in columns[_MISC].split("|"))}
-    tag = columns[_COLUMNS[options.key]] if options.key in _COLUMNS else misc.get(options.key, MISSING)
+        raise DataError(
+            f"expected word {len(block.words) + 1} of the sentence, or an empty line before the next one",
+            path,
+            line,
+            text,
+        )
+    misc = {
+        key: value for key, _, value in (pair.partition("=") for pair in columns[_MISC].split("|"))
+    }
+    tag = (
+        columns[_COLUMNS[options.key]]
+        if options.key in _COLUMNS
+        else misc.get(options.key, MISSING)
+    )
     if not tag:
         raise TagError(f"expected a tag or _ in {options.key}", path, line, text)
     block.words.append(columns[1])
@@ -86,7 +106,9 @@ def _add(block: _Block, columns: list[str], options: Options, path: Path, line: 
 
 
 def _sentence(block: _Block, id: str, options: Options) -> Sentence:
-    located = None if block.multiword else _located(block)  # the words of a multiword token do not stand in the text
+    located = (
+        None if block.multiword else _located(block)
+    )  # the words of a multiword token do not stand in the text
     text, offsets = located or (None, None)
     words = visible(block.words, options)
     return Sentence(block.comments.get("sent_id") or id, words, tuple(block.tags), text, offsets)
@@ -113,9 +135,16 @@ def _ranges(block: _Block, text: str) -> Offsets | None:
     try:
         pairs = [[int(n) for n in misc.get("TokenRange", "").split(":")] for misc in block.misc]
         offsets = checked_offsets(pairs, text)
-    except (ValueError, DataError):  # none, or other tools' ranges, which count from the start of the document
+    except (
+        ValueError,
+        DataError,
+    ):  # none, or other tools' ranges, which count from the start of the document
         return None
-    return offsets if all(text[a:b] == word for (a, b), word in zip(offsets, block.words, strict=True)) else None
+    return (
+        offsets
+        if all(text[a:b] == word for (a, b), word in zip(offsets, block.words, strict=True))
+        else None
+    )
 
 
 def _found(words: Sequence[str], text: str) -> Offsets | None:
@@ -143,7 +172,11 @@ def _write_one(sentence: Sentence, file: TextIO, options: Options) -> None:
         columns = [str(at + 1), writable(token, sentence), *[MISSING] * 8]
         if options.key in _COLUMNS:
             columns[_COLUMNS[options.key]] = tag
-        misc = [] if options.key in _COLUMNS or tag == MISSING else [f"{options.key}={_misc(tag, sentence)}"]
+        misc = (
+            []
+            if options.key in _COLUMNS or tag == MISSING
+            else [f"{options.key}={_misc(tag, sentence)}"]
+        )
         if raw is not None and at + 1 < len(offsets) and offsets[at][1] == offsets[at + 1][0]:
             misc.append("SpaceAfter=No")
         if not exact:
@@ -161,8 +194,16 @@ def _misc(tag: str, sentence: Sentence) -> str:
 
 def _comment(value: str, sentence: Sentence) -> str:
     if "\n" in value or "\r" in value:
-        raise DataError(f"sentence {sentence.id!r}: a line end has no place in a comment", text=value)
+        raise DataError(
+            f"sentence {sentence.id!r}: a line end has no place in a comment", text=value
+        )
     return value
 
 
-FORMAT = Format("conllu", read, write, suffixes=(".conllu",), holds=frozenset({"tokens", "tags", "missing", "id", "text"}))
+FORMAT = Format(
+    "conllu",
+    read,
+    write,
+    suffixes=(".conllu",),
+    holds=frozenset({"tokens", "tags", "missing", "id", "text"}),
+)

@@ -35,7 +35,11 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
         bin = tokens.DocBin(attrs=["ENT_IOB", "ENT_TYPE"], store_user_data=True)
         for sentence in sentences:
             words, spaces, tags = _words(without_space_tokens(sentence, "docbin"), options)
-            bin.add(tokens.Doc(vocab, words=words, spaces=spaces, ents=tags, user_data={"id": sentence.id}))
+            bin.add(
+                tokens.Doc(
+                    vocab, words=words, spaces=spaces, ents=tags, user_data={"id": sentence.id}
+                )
+            )
         beside.write_bytes(bin.to_bytes())
 
 
@@ -50,7 +54,9 @@ def _docs(bin: Any, path: Path) -> Iterator[Any]:
     except OSError as error:
         raise DataError(f"cannot read: {error.strerror}", path) from error
     except Exception as error:  # a broken block fails in zlib, msgpack, numpy or spaCy, each with errors of its own
-        raise DataError(f"expected a spaCy DocBin ({type(error).__name__})", path, None, str(error)) from error
+        raise DataError(
+            f"expected a spaCy DocBin ({type(error).__name__})", path, None, str(error)
+        ) from error
     finally:
         if collecting:
             gc.enable()  # spaCy's msgpack turns it off and, when the block is broken, not on again
@@ -63,7 +69,13 @@ def _sentence(doc: Any, id: str, options: Options) -> Sentence:
     own = doc.user_data.get("id")
     if doc.has_unknown_spaces:
         return Sentence(id if own is None else str(own), words, tags)
-    return Sentence(id if own is None else str(own), words, tags, doc.text, tuple((t.idx, t.idx + len(t.text)) for t in kept))
+    return Sentence(
+        id if own is None else str(own),
+        words,
+        tags,
+        doc.text,
+        tuple((t.idx, t.idx + len(t.text)) for t in kept),
+    )
 
 
 def _row(iob: str, type: str) -> str | None:
@@ -72,21 +84,37 @@ def _row(iob: str, type: str) -> str | None:
 
 def _words(sentence: Sentence, options: Options) -> tuple[list[str], list[bool] | None, list[str]]:
     """Words, whether a space follows each, and their entity tags as spaCy spells them ("" is missing)."""
-    tags = [str(tag) for tag in sentence.tags] if sentence.hard else [str(tag or "") for tag in sentence.tags]
+    tags = (
+        [str(tag) for tag in sentence.tags]
+        if sentence.hard
+        else [str(tag or "") for tag in sentence.tags]
+    )
     if sentence.hard:
         tags = repair(tags)
     text, offsets = surface(sentence, options)
-    gaps = [text[a:b] for a, b in zip((0, *(end for _, end in offsets)), (*(start for start, _ in offsets), len(text)), strict=True)]
+    gaps = [
+        text[a:b]
+        for a, b in zip(
+            (0, *(end for _, end in offsets)),
+            (*(start for start, _ in offsets), len(text)),
+            strict=True,
+        )
+    ]
     if text != sentence.text or any(gap.strip() for gap in gaps):
         return list(sentence.tokens), None, tags
     words: list[str] = []
     spaces: list[bool] = []
     spelled: list[str] = []
-    for gap, token, tag in zip(gaps, (*sentence.tokens, ""), (*tags, tags[-1] and OUTSIDE), strict=True):
+    for gap, token, tag in zip(
+        gaps, (*sentence.tokens, ""), (*tags, tags[-1] and OUTSIDE), strict=True
+    ):
         if gap.startswith(" ") and words:
             spaces[-1] = True
             gap = gap[1:]
-        for word, spelling in ((gap, tag if tag.startswith("I-") else tag and OUTSIDE), (token, tag)):
+        for word, spelling in (
+            (gap, tag if tag.startswith("I-") else tag and OUTSIDE),
+            (token, tag),
+        ):
             if word:
                 words.append(word)
                 spaces.append(False)
@@ -94,4 +122,10 @@ def _words(sentence: Sentence, options: Options) -> tuple[list[str], list[bool] 
     return words, spaces, spelled
 
 
-FORMAT = Format("docbin", read, write, suffixes=(".spacy",), holds=frozenset({"tokens", "missing", "id", "text"}))
+FORMAT = Format(
+    "docbin",
+    read,
+    write,
+    suffixes=(".spacy",),
+    holds=frozenset({"tokens", "missing", "id", "text"}),
+)

@@ -24,7 +24,11 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
     for line, record, text in json_lines(path):
         with at(path, line, text):
             raw = text_of(record)
-            offsets = None if record.get("tokens") is None else checked_offsets(record["tokens"], raw, '"tokens"')
+            offsets = (
+                None
+                if record.get("tokens") is None
+                else checked_offsets(record["tokens"], raw, '"tokens"')
+            )
             yield from_spans(identify(record, path, line), raw, _spans(record), options, offsets)
 
 
@@ -34,7 +38,9 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
 
 
 def _spans(record: dict[str, Any]) -> list[CharSpan] | None:
-    key = next((key for key in ("label", "labels", "entities") if record.get(key) is not None), None)
+    key = next(
+        (key for key in ("label", "labels", "entities") if record.get(key) is not None), None
+    )
     if key is None:
         return None
     return [_entity(item) if key == "entities" else _triple(item) for item in list_of(record, key)]
@@ -48,7 +54,10 @@ def _triple(item: Any) -> CharSpan:
 
 def _entity(item: Any) -> CharSpan:
     if not isinstance(item, dict):
-        raise DataError('expected an entity to be an object with "start_offset", "end_offset" and "label"', text=str(item))
+        raise DataError(
+            'expected an entity to be an object with "start_offset", "end_offset" and "label"',
+            text=str(item),
+        )
     return char_span(item.get("start_offset"), item.get("end_offset"), item.get("label"))
 
 
@@ -63,7 +72,11 @@ def _record(sentence: Sentence, options: Options) -> dict[str, Any]:
 
 
 def _is_record(record: dict[str, Any]) -> bool:
-    return isinstance(record.get("text"), str) and any(isinstance(record.get(key), list) for key in ("label", "labels", "entities"))
+    return isinstance(record.get("text"), str) and any(
+        isinstance(record.get(key), list) for key in ("label", "labels", "entities")
+    )
 
 
-FORMAT = Format("doccano", read, write, record=_is_record, holds=frozenset({"tokens", "id", "text"}))
+FORMAT = Format(
+    "doccano", read, write, record=_is_record, holds=frozenset({"tokens", "id", "text"})
+)

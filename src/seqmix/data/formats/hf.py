@@ -28,7 +28,9 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
     datasets = _datasets()
     if (path / "dataset_dict.json").is_file():
         parts = sorted(file.parent.name for file in path.glob("*/dataset_info.json"))
-        raise DataError(f"this folder has several splits; name one of its subfolders: {', '.join(parts)}", path)
+        raise DataError(
+            f"this folder has several splits; name one of its subfolders: {', '.join(parts)}", path
+        )
     data, names, key = _open(datasets, path)
     for number, row in enumerate(_rows(data, path), 1):
         with at(path, None, f"row {number}"):
@@ -38,7 +40,10 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
     """A folder for load_from_disk. The tag names must be known before the first row, so sentences pass through a file beside it."""
     datasets = _datasets()
-    writable_folder(path, lambda file: file.suffix == ".arrow" or file.name in ("dataset_info.json", "state.json"))
+    writable_folder(
+        path,
+        lambda file: file.suffix == ".arrow" or file.name in ("dataset_info.json", "state.json"),
+    )
     with replacing(path, folder=True) as beside, TemporaryDirectory(dir=beside) as work:
         tags: set[str] = set()
         with (Path(work) / "rows.jsonl").open("w", encoding="utf-8", newline="\n") as file:
@@ -47,7 +52,9 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
                 file.write(json.dumps(_record(sentence)) + "\n")
         with _quiet(datasets):
             data = _dataset(datasets, Path(work), TagSet.ordered(tags).tags if tags else ())
-            data.save_to_disk(str(beside), num_shards=None if len(data) else 1)  # left to itself it writes no file for no rows
+            data.save_to_disk(
+                str(beside), num_shards=None if len(data) else 1
+            )  # left to itself it writes no file for no rows
 
 
 def _datasets() -> Any:
@@ -65,15 +72,29 @@ def _open(datasets: Any, path: Path) -> tuple[Any, list[str] | None, str | None]
     key = next((key for key in _KEYS if key in features), None)
     feature = getattr(features[key], "feature", None) if key else None
     names = feature.names if isinstance(feature, datasets.ClassLabel) else None
-    return data.select_columns([c for c in ("id", "tokens", key, "text", "offsets") if c in features]), names, key
+    return (
+        data.select_columns([c for c in ("id", "tokens", key, "text", "offsets") if c in features]),
+        names,
+        key,
+    )
 
 
 def _check_files(path: Path) -> None:
     """Refuse a dataset that names files elsewhere: the library would open them."""
-    named = [str(file["filename"]) for file in json.loads((path / "state.json").read_text(encoding="utf-8"))["_data_files"]]
-    strange = next((name for name in named if name != Path(name).name or name == ".." or "\\" in name), None)
+    named = [
+        str(file["filename"])
+        for file in json.loads((path / "state.json").read_text(encoding="utf-8"))["_data_files"]
+    ]
+    strange = next(
+        (name for name in named if name != Path(name).name or name == ".." or "\\" in name), None
+    )
     if strange is not None:
-        raise DataError("expected the files of a dataset to lie in its own folder", path / "state.json", None, strange)
+        raise DataError(
+            "expected the files of a dataset to lie in its own folder",
+            path / "state.json",
+            None,
+            strange,
+        )
 
 
 def _rows(data: Any, path: Path) -> Iterator[dict[str, Any]]:
@@ -81,8 +102,15 @@ def _rows(data: Any, path: Path) -> Iterator[dict[str, Any]]:
         yield from data
 
 
-def _sentence(row: dict[str, Any], key: str | None, names: list[str] | None, id: str, options: Options) -> Sentence:
-    tokens, tags, text, offsets = row["tokens"], row.get(key or ""), row.get("text"), row.get("offsets")
+def _sentence(
+    row: dict[str, Any], key: str | None, names: list[str] | None, id: str, options: Options
+) -> Sentence:
+    tokens, tags, text, offsets = (
+        row["tokens"],
+        row.get(key or ""),
+        row.get("text"),
+        row.get("offsets"),
+    )
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise DataError('expected "tokens" to be a list of strings', text=str(tokens))
     if tags is not None and not isinstance(tags, list):
@@ -100,14 +128,23 @@ def _row(tag: Any, names: list[str] | None) -> Row:
     if isinstance(tag, int) and names is not None and 0 <= tag < len(names):
         tag = names[tag]
     if not isinstance(tag, str) or not tag:
-        raise TagError("expected a tag to be a string, or an integer that the dataset's ClassLabel names", text=repr(tag))
+        raise TagError(
+            "expected a tag to be a string, or an integer that the dataset's ClassLabel names",
+            text=repr(tag),
+        )
     return tag
 
 
 def _record(sentence: Sentence) -> dict[str, Any]:
     tags = [_NO_TAG if row is None else row for row in sentence.tags] if sentence.labeled else None
     offsets = None if sentence.offsets is None else [list(pair) for pair in sentence.offsets]
-    return {"id": sentence.id, "tokens": list(sentence.tokens), "ner_tags": tags, "text": sentence.text, "offsets": offsets}
+    return {
+        "id": sentence.id,
+        "tokens": list(sentence.tokens),
+        "ner_tags": tags,
+        "text": sentence.text,
+        "offsets": offsets,
+    }
 
 
 def _dataset(datasets: Any, work: Path, names: tuple[str, ...]) -> Any:
@@ -118,7 +155,9 @@ def _dataset(datasets: Any, work: Path, names: tuple[str, ...]) -> Any:
     file = work / "rows.jsonl"
     if not file.stat().st_size:  # from_generator refuses an empty generator
         return datasets.Dataset.from_dict({name: [] for name in features}, features=features)
-    return datasets.Dataset.from_generator(_json_rows, features=features, gen_kwargs={"path": str(file)}, cache_dir=str(work))
+    return datasets.Dataset.from_generator(
+        _json_rows, features=features, gen_kwargs={"path": str(file)}, cache_dir=str(work)
+    )
 
 
 def _json_rows(path: str) -> Iterator[dict[str, Any]]:
@@ -134,7 +173,12 @@ def _as_data_error(path: Path) -> Iterator[None]:
     except (DataError, MissingExtraError):
         raise
     except Exception as error:  # pyarrow and datasets each have errors of their own
-        raise DataError(f"expected a dataset saved with save_to_disk ({type(error).__name__})", path, None, str(error)) from error
+        raise DataError(
+            f"expected a dataset saved with save_to_disk ({type(error).__name__})",
+            path,
+            None,
+            str(error),
+        ) from error
 
 
 @contextmanager
@@ -153,4 +197,10 @@ def _is_folder(path: Path) -> bool:
     return any((path / name).is_file() for name in ("dataset_dict.json", "state.json"))
 
 
-FORMAT = Format("hf", read, write, folder=_is_folder, holds=frozenset({"tokens", "tags", "missing", "id", "text"}))
+FORMAT = Format(
+    "hf",
+    read,
+    write,
+    folder=_is_folder,
+    holds=frozenset({"tokens", "tags", "missing", "id", "text"}),
+)

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.formats.base import Format, Options, at
-from seqmix.data.formats.charspans import char_span, from_spans, is_spans, list_of, surface, text_of, to_spans
+from seqmix.data.formats.charspans import (
+    char_span,
+    from_spans,
+    is_spans,
+    list_of,
+    surface,
+    text_of,
+    to_spans,
+)
 from seqmix.data.formats.jsonl_tokens import plain_rows, rows_of
 from seqmix.data.formats.records import identify, json_lines, write_lines
 from seqmix.data.sentence import Sentence
@@ -35,34 +43,58 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
 
 def _sentence(record: dict[str, Any], id: str, options: Options) -> Sentence:
     text = text_of(record)
-    offsets = None if record.get("tokens") is None else checked_offsets(record["tokens"], text, '"tokens"')
+    offsets = (
+        None
+        if record.get("tokens") is None
+        else checked_offsets(record["tokens"], text, '"tokens"')
+    )
     if record.get("tags") is not None:
         return from_spans(id, text, None, options, offsets).with_tags(rows_of(record, "tags"))
     if record.get("spans") is None:
         if any(isinstance(record.get(key), list) for key in _DOCCANO):
-            raise DataError('expected "spans"; records with "label" or "entities" are read by the format doccano')
+            raise DataError(
+                'expected "spans"; records with "label" or "entities" are read by the format doccano'
+            )
         return from_spans(id, text, None, options, offsets)
-    return from_spans(id, text, [_span(span) for span in list_of(record, "spans")], options, offsets)
+    return from_spans(
+        id, text, [_span(span) for span in list_of(record, "spans")], options, offsets
+    )
 
 
 def _span(span: Any) -> Any:
     if not isinstance(span, dict):
-        raise DataError('expected a span to be an object with "start", "end" and "label"', text=str(span))
+        raise DataError(
+            'expected a span to be an object with "start", "end" and "label"', text=str(span)
+        )
     return char_span(span.get("start"), span.get("end"), span.get("label"))
 
 
 def _record(sentence: Sentence, options: Options) -> dict[str, Any]:
     text, offsets = surface(sentence, options)
-    record: dict[str, Any] = {"id": sentence.id, "text": text, "tokens": [list(pair) for pair in offsets]}
+    record: dict[str, Any] = {
+        "id": sentence.id,
+        "text": text,
+        "tokens": [list(pair) for pair in offsets],
+    }
     if not is_spans(sentence):
         record["tags"] = plain_rows(sentence)
     elif sentence.labeled:
-        record["spans"] = [{"start": s.start, "end": s.end, "label": s.type} for s in to_spans(sentence, offsets)]
+        record["spans"] = [
+            {"start": s.start, "end": s.end, "label": s.type} for s in to_spans(sentence, offsets)
+        ]
     return record
 
 
 def _is_record(record: dict[str, Any]) -> bool:
-    return isinstance(record.get("text"), str) and not any(isinstance(token, str) for token in record.get("tokens") or ())
+    return isinstance(record.get("text"), str) and not any(
+        isinstance(token, str) for token in record.get("tokens") or ()
+    )
 
 
-FORMAT = Format("jsonl-spans", read, write, record=_is_record, holds=frozenset({"tokens", "tags", "soft", "missing", "id", "text"}))
+FORMAT = Format(
+    "jsonl-spans",
+    read,
+    write,
+    record=_is_record,
+    holds=frozenset({"tokens", "tags", "soft", "missing", "id", "text"}),
+)

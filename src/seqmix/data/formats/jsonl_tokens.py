@@ -72,8 +72,15 @@ def rows_of(record: dict[str, Any], key: str) -> tuple[Row, ...]:
     for row in rows:
         soft = isinstance(row, dict) and all(isinstance(w, int | float) for w in row.values())
         if not (row is None or isinstance(row, str) or soft):
-            hint = "; integer tags need their names: read the Hugging Face dataset instead" if isinstance(row, int) else ""
-            raise DataError(f"expected a tag to be a string, null or an object of weights{hint}", text=json.dumps(row))
+            hint = (
+                "; integer tags need their names: read the Hugging Face dataset instead"
+                if isinstance(row, int)
+                else ""
+            )
+            raise DataError(
+                f"expected a tag to be a string, null or an object of weights{hint}",
+                text=json.dumps(row),
+            )
         if row == "" or (soft and "" in row):
             raise TagError("expected a tag, found an empty string", text=json.dumps(row))
     return tuple(rows)
@@ -84,6 +91,8 @@ FORMAT = Format(
     read,
     write,
     suffixes=(".jsonl",),
-    record=lambda r: isinstance(r.get("tokens"), list) and all(isinstance(token, str) for token in r["tokens"]),
+    record=lambda r: (
+        isinstance(r.get("tokens"), list) and all(isinstance(token, str) for token in r["tokens"])
+    ),
     holds=frozenset({"tokens", "tags", "soft", "missing", "id", "text"}),
 )

@@ -12,13 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.formats.base import Format, Options, at
-from seqmix.data.formats.charspans import char_span, confirmed, from_spans, list_of, surface, to_spans
+from seqmix.data.formats.charspans import (
+    char_span,
+    confirmed,
+    from_spans,
+    list_of,
+    surface,
+    to_spans,
+)
 from seqmix.data.formats.records import identify, json_records, write_records
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import CharSpan, checked_offsets, tokenize
 from seqmix.errors import DataError
 
-_ELSEWHERE = ("hypertextlabels", "paragraphlabels", "timeserieslabels")  # spans whose offsets are not in the text
+_ELSEWHERE = (
+    "hypertextlabels",
+    "paragraphlabels",
+    "timeserieslabels",
+)  # spans whose offsets are not in the text
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
@@ -39,9 +50,21 @@ def _sentence(task: dict[str, Any], path: Path, line: int, options: Options) -> 
         raise DataError('expected a task with "data"')
     results = _results(task)
     text = _text(data, results or [])
-    found = None if results is None else [span for result in results for span in _spans(result, text, options)]
-    offsets = None if data.get("tokens") is None else checked_offsets(data["tokens"], text, '"tokens"')
-    return from_spans(identify(data if data.get("id") is not None else task, path, line), text, found, options, offsets)
+    found = (
+        None
+        if results is None
+        else [span for result in results for span in _spans(result, text, options)]
+    )
+    offsets = (
+        None if data.get("tokens") is None else checked_offsets(data["tokens"], text, '"tokens"')
+    )
+    return from_spans(
+        identify(data if data.get("id") is not None else task, path, line),
+        text,
+        found,
+        options,
+        offsets,
+    )
 
 
 def _results(task: dict[str, Any]) -> list[dict[str, Any]] | None:
@@ -65,20 +88,29 @@ def _text(data: dict[str, Any], results: list[dict[str, Any]]) -> str:
             return str(data[key])
     strings = [value for key, value in data.items() if isinstance(value, str) and key != "id"]
     if len(strings) != 1:
-        raise DataError('expected the task\'s data to have "text", or a single field that is a string', text=str(list(data)))
+        raise DataError(
+            'expected the task\'s data to have "text", or a single field that is a string',
+            text=str(list(data)),
+        )
     return strings[0]
 
 
 def _spans(result: dict[str, Any], text: str, options: Options) -> Iterator[CharSpan]:
     if result.get("type") in _ELSEWHERE:
-        raise DataError("expected results of type labels on plain text", text=str(result.get("type")))
+        raise DataError(
+            "expected results of type labels on plain text", text=str(result.get("type"))
+        )
     if result.get("type") != "labels":
         return
     value = result.get("value")
     if not isinstance(value, dict):
-        raise DataError('expected a result to have a "value" with "start", "end" and "labels"', text=str(result))
+        raise DataError(
+            'expected a result to have a "value" with "start", "end" and "labels"', text=str(result)
+        )
     for label in list_of(value, "labels"):
-        span = confirmed(char_span(value.get("start"), value.get("end"), label), value.get("text"), text, options)
+        span = confirmed(
+            char_span(value.get("start"), value.get("end"), label), value.get("text"), text, options
+        )
         if span is not None:
             yield span
 
@@ -90,13 +122,31 @@ def _task(sentence: Sentence, options: Options) -> dict[str, Any]:
         data["tokens"] = [list(pair) for pair in offsets]
     task: dict[str, Any] = {"data": data}
     if sentence.labeled:
-        task["annotations"] = [{"result": [_result(span, number, text) for number, span in enumerate(to_spans(sentence, offsets), 1)]}]
+        task["annotations"] = [
+            {
+                "result": [
+                    _result(span, number, text)
+                    for number, span in enumerate(to_spans(sentence, offsets), 1)
+                ]
+            }
+        ]
     return task
 
 
 def _result(span: CharSpan, number: int, text: str) -> dict[str, Any]:
-    value = {"start": span.start, "end": span.end, "text": text[span.start : span.end], "labels": [span.type]}
-    return {"id": f"span{number}", "from_name": "label", "to_name": "text", "type": "labels", "value": value}
+    value = {
+        "start": span.start,
+        "end": span.end,
+        "text": text[span.start : span.end],
+        "labels": [span.type],
+    }
+    return {
+        "id": f"span{number}",
+        "from_name": "label",
+        "to_name": "text",
+        "type": "labels",
+        "value": value,
+    }
 
 
 FORMAT = Format(

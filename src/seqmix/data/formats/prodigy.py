@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.formats.base import Format, Options, at
-from seqmix.data.formats.charspans import char_span, from_spans, list_of, surface, text_of, to_spans, without_space_tokens
+from seqmix.data.formats.charspans import (
+    char_span,
+    from_spans,
+    list_of,
+    surface,
+    text_of,
+    to_spans,
+    without_space_tokens,
+)
 from seqmix.data.formats.records import identify, json_lines, write_lines
 from seqmix.data.scheme import spans
 from seqmix.data.sentence import Offsets, Sentence
@@ -32,46 +40,75 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
 
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
     """One object a line."""
-    write_lines((_record(without_space_tokens(sentence, "prodigy"), options) for sentence in sentences), path)
+    write_lines(
+        (_record(without_space_tokens(sentence, "prodigy"), options) for sentence in sentences),
+        path,
+    )
 
 
 def _sentence(record: dict[str, Any], id: str, options: Options) -> Sentence:
     text = text_of(record)
     tokens = None if record.get("tokens") is None else _offsets(record, text)
-    found = [_span(item, tokens) for item in list_of(record, "spans")] if record.get("spans") is not None else None
+    found = (
+        [_span(item, tokens) for item in list_of(record, "spans")]
+        if record.get("spans") is not None
+        else None
+    )
     if found is None and "answer" in record:
         found = []  # accepted as it stands: nothing in it is a span
     # spaCy makes tokens of stray white space; we do not
-    return from_spans(id, text, found, options, tokens and tuple((a, b) for a, b in tokens if not text[a:b].isspace()))
+    return from_spans(
+        id,
+        text,
+        found,
+        options,
+        tokens and tuple((a, b) for a, b in tokens if not text[a:b].isspace()),
+    )
 
 
 def _offsets(record: dict[str, Any], text: str) -> Offsets:
     tokens = list_of(record, "tokens")
     if not all(isinstance(token, dict) for token in tokens):
         raise DataError('expected "tokens" to be objects with "start" and "end"')
-    return checked_offsets([[token.get("start"), token.get("end")] for token in tokens], text, '"tokens"')
+    return checked_offsets(
+        [[token.get("start"), token.get("end")] for token in tokens], text, '"tokens"'
+    )
 
 
 def _span(item: Any, tokens: Offsets | None) -> CharSpan:
     """A span by its characters, or by its first and last token where it has nothing else."""
     if not isinstance(item, dict):
-        raise DataError('expected a span to be an object with "start", "end" and "label"', text=str(item))
+        raise DataError(
+            'expected a span to be an object with "start", "end" and "label"', text=str(item)
+        )
     if "start" in item or tokens is None:
         return char_span(item.get("start"), item.get("end"), item.get("label"))
     first, last = item.get("token_start"), item.get("token_end")
     if type(first) is not int or type(last) is not int or not 0 <= first <= last < len(tokens):
-        raise DataError(f"expected a span to start and end in the {len(tokens)} tokens of its text", text=str(item))
+        raise DataError(
+            f"expected a span to start and end in the {len(tokens)} tokens of its text",
+            text=str(item),
+        )
     return char_span(tokens[first][0], tokens[last][1], item.get("label"))  # token_end is inclusive
 
 
 def _record(sentence: Sentence, options: Options) -> dict[str, Any]:
     text, offsets = surface(sentence, options)
-    tokens = [{"text": text[a:b], "start": a, "end": b, "id": i, "ws": text[b : b + 1] == " "} for i, (a, b) in enumerate(offsets)]
+    tokens = [
+        {"text": text[a:b], "start": a, "end": b, "id": i, "ws": text[b : b + 1] == " "}
+        for i, (a, b) in enumerate(offsets)
+    ]
     record: dict[str, Any] = {"id": sentence.id, "text": text, "tokens": tokens}
     if sentence.labeled:
         places = spans([str(tag) for tag in sentence.tags])
         record["spans"] = [
-            {"start": c.start, "end": c.end, "token_start": t.start, "token_end": t.end - 1, "label": c.type}
+            {
+                "start": c.start,
+                "end": c.end,
+                "token_start": t.start,
+                "token_end": t.end - 1,
+                "label": c.type,
+            }
             for c, t in zip(to_spans(sentence, offsets), places, strict=True)
         ]
         record["answer"] = ACCEPT
@@ -80,7 +117,11 @@ def _record(sentence: Sentence, options: Options) -> dict[str, Any]:
 
 def _is_record(record: dict[str, Any]) -> bool:
     tokens = record.get("tokens") or ()
-    return isinstance(record.get("text"), str) and ("answer" in record or any(isinstance(token, dict) for token in tokens))
+    return isinstance(record.get("text"), str) and (
+        "answer" in record or any(isinstance(token, dict) for token in tokens)
+    )
 
 
-FORMAT = Format("prodigy", read, write, record=_is_record, holds=frozenset({"tokens", "id", "text"}))
+FORMAT = Format(
+    "prodigy", read, write, record=_is_record, holds=frozenset({"tokens", "id", "text"})
+)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from seqmix.data.files import lines, replacing
-from seqmix.data.nesting import MOST, is_deep
+from seqmix.data.json_depth import MOST, is_deep
 from seqmix.errors import DataError
 
 _CHUNK = 1 << 20
@@ -35,7 +35,9 @@ def json_array(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
     except OSError as error:
         raise DataError(f"cannot read: {error.strerror}", path) from error
     except UnicodeDecodeError as error:
-        shown = error.object[max(0, error.start - 40) : error.end + 40].decode("utf-8", "backslashreplace")
+        shown = error.object[max(0, error.start - 40) : error.end + 40].decode(
+            "utf-8", "backslashreplace"
+        )
         raise DataError("expected UTF-8 text", path, None, shown) from error
 
 
@@ -90,16 +92,27 @@ def _elements(file: IO[str], path: Path) -> Iterator[tuple[int, dict[str, Any], 
         try:
             record, end = decoder.raw_decode(buffer, at)
         except RecursionError as error:
-            raise DataError(f"expected JSON objects ({_DEPTH})", path, line, buffer[at : at + 80]) from error
+            raise DataError(
+                f"expected JSON objects ({_DEPTH})", path, line, buffer[at : at + 80]
+            ) from error
         except ValueError as error:
-            size = max(_CHUNK, len(buffer) - at)  # grows with the element, so that a huge one stays linear
+            size = max(
+                _CHUNK, len(buffer) - at
+            )  # grows with the element, so that a huge one stays linear
             more = "" if _broken(error, len(buffer)) else file.read(size)
             if not more:
-                raise DataError("expected JSON objects up to a closing ]", path, line, buffer[at : at + 80]) from error
+                raise DataError(
+                    "expected JSON objects up to a closing ]", path, line, buffer[at : at + 80]
+                ) from error
             buffer, at = buffer[at:] + more, 0
             continue
         if not isinstance(record, dict):
-            raise DataError("expected each element of the array to be an object", path, line, buffer[at : at + 80])
+            raise DataError(
+                "expected each element of the array to be an object",
+                path,
+                line,
+                buffer[at : at + 80],
+            )
         _refuse_deep(record, buffer[at:end], path, line)
         yield line, record, buffer[at:end]
         line += buffer.count("\n", at, end)
@@ -121,7 +134,9 @@ def _opened(file: IO[str], path: Path) -> tuple[str, int, int]:
 
 def _broken(error: ValueError, end: int) -> bool:
     """Whether more text could not mend it: only at the end of the buffer, or in a string, may the text be merely cut."""
-    return not isinstance(error, json.JSONDecodeError) or (error.pos < end - 16 and not error.msg.startswith("Unterminated"))
+    return not isinstance(error, json.JSONDecodeError) or (
+        error.pos < end - 16 and not error.msg.startswith("Unterminated")
+    )
 
 
 def _ends(rest: str, path: Path, line: int) -> None:
@@ -144,7 +159,9 @@ def _object(text: str, path: Path, line: int) -> dict[str, Any]:
 def _refuse_deep(record: dict[str, Any], text: str, path: Path, line: int) -> None:
     """subtle: what could just be read may be too deep to be written or shown, a few calls further down."""
     if text.count("[") + text.count("{") > MOST and is_deep(record):
-        raise DataError(f"expected JSON objects of at most {MOST} levels ({_DEPTH})", path, line, text[:80])
+        raise DataError(
+            f"expected JSON objects of at most {MOST} levels ({_DEPTH})", path, line, text[:80]
+        )
 
 
 def _whole(record: dict[str, Any], text: str, path: Path, line: int) -> dict[str, Any]:
@@ -153,5 +170,7 @@ def _whole(record: dict[str, Any], text: str, path: Path, line: int) -> dict[str
         try:
             json.dumps(record, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            raise DataError("expected whole characters, found half of a surrogate pair", path, line, text) from error
+            raise DataError(
+                "expected whole characters, found half of a surrogate pair", path, line, text
+            ) from error
     return record

@@ -27,6 +27,8 @@ def sample(name: str) -> list[Sentence]:
     """One split of a sample: `gazette:train`, `gazette-triggers:test`, …; without a split it is the training set."""
     corpus, _, split = name.partition(":")
     if corpus not in _COLUMNS or (split or "train") not in _SPLITS:
-        raise DataError(f"there is no sample {name!r}; there are {', '.join(_COLUMNS)}, each with {', '.join(':' + s for s in _SPLITS)}")
+        raise DataError(
+            f"there is no sample {name!r}; there are {', '.join(_COLUMNS)}, each with {', '.join(':' + s for s in _SPLITS)}"
+        )
     path = _HERE / "gazette" / f"{split or 'train'}.conll"
     return list(formats.read(path, "conll", formats.Options(tag_column=_COLUMNS[corpus])))

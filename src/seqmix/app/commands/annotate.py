@@ -1,0 +1,184 @@
+"""`seqmix annotate`: the page for people, with the trainer behind it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from html import escape
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from seqmix.app.console import say
+from seqmix.errors import ConfigError, DataError
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def annotate(
+    project: Annotated[Path, typer.Argument(help="A project folder made by init.")],
+    port: Annotated[
+        int, typer.Option(help="The port to listen on; 0 for any that is free.")
+    ] = 8765,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 0.0.0.0 lets the network in.")
+    ] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    train: Annotated[bool, typer.Option(help="Train in the background as answers come.")] = True,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A further name this server goes by, as behind a proxy."),
+    ] = None,
+) -> None:
+    """Label the sentences of a project on a page in the browser."""
+    from seqmix.app.project_config import project_config
+    from seqmix.serve.project import open_project
+    from seqmix.serve.store.servers import known_server
+    from seqmix.serve.trainer.supervisor import Supervisor
+    from seqmix.serve.web.app import create_app
+    from seqmix.serve.web.http_server import server
+    from seqmix.serve.web.security import Hosts
+
+    with open_project(project) as own:
+        project_config(own.folder, own.settings)  # refused here rather than in the background
+        with _listening(host, port) as listener:
+            shown, taken = _name(host), listener.getsockname()[1]
+            token = secrets.token_urlsafe(32)
+            link = f"http://{shown}:{taken}/login?token={token}"
+            command = [
+                sys.executable,
+                "-m",
+                "seqmix.app.trainer_process",
+                str(own.folder),
+                str(os.getpid()),
+            ]
+            threads = max(1, (os.cpu_count() or 1) - 1)  # a core is left for the page
+            trainer = (
+                Supervisor(command, own.folder / "trainer.log", threads=threads) if train else None
+            )
+            app = create_app(
+                own,
+                (token, _owner(own.store)),
+                Hosts.of(host, allow_host or ()),
+                trainer=trainer.trouble
+                if trainer is not None
+                else lambda: "off: this server was started with --no-train",
+            )
+            say(f"{own.settings.name}: {link}")
+            if host not in _LOOPBACK:
+                say(
+                    "others on the network can reach this page with a link of their own; the connection is not encrypted"
+                )
+            with (
+                known_server(own.store, f"http://{shown}:{taken}") as others,
+                _opened(link if browser else None),
+            ):
+                if others:
+                    say(
+                        f"this project has another server already, at {', '.join(others)}: both share its answers, and one of them trains"
+                    )
+                _serve(server(app, grace=3), listener, trainer)
+    say("stopped; every answer that was shown as saved is saved")
+
+
+def _serve(server: Any, listener: socket.socket, trainer: Any) -> None:
+    """Run until Ctrl-C or SIGTERM, then end the trainer too."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(
+        signal.SIGTERM, stop
+    )  # subtle: uvicorn ends gracefully, then raises the signal again for us
+    try:
+        if trainer is not None:
+            trainer.start()
+        server.run(sockets=[listener])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        if trainer is not None:
+            trainer.stop()
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that listens already, so that a port in use is told before anything starts."""
+    if not 0 <= port <= 65535:
+        raise ConfigError(
+            f"--port is {port}; a port lies between 1 and 65535, 0 takes any that is free"
+        )
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (socket.gaierror, UnicodeError):
+        raise ConfigError(
+            f"--host is {host!r}, which is no address of this machine; 127.0.0.1 is for this machine alone"
+        ) from None
+    with socket.socket(
+        family, kind, proto
+    ) as listener:  # subtle: without proto asyncio leaves Nagle on, 40 ms an answer
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(address)
+            listener.listen(128)
+        except OSError as error:
+            raise ConfigError(
+                f"cannot listen on {host} port {port}: {error.strerror}; give another one with --port"
+            ) from error
+        yield listener
+
+
+def _name(host: str) -> str:
+    """The name for a link: what people can type."""
+    if host in ("0.0.0.0", "::"):
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host
+
+
+def _owner(store: Any) -> Any:
+    """Whom the link of this start stands for: the project's first admin, made now if there is none."""
+    admin = next((annotator for annotator in store.annotators() if annotator.admin), None)
+    if admin is None:
+        try:
+            name = getpass.getuser()
+        except (KeyError, OSError):
+            name = "owner"
+        try:
+            store.add_annotator(name, admin=True)
+        except (
+            DataError
+        ):  # an annotator of that name who is no admin, or a name that cannot be shown
+            name = f"owner-{secrets.token_hex(2)}"
+            store.add_annotator(name, admin=True)
+        admin = store.annotator(name)
+    return admin
+
+
+@contextmanager
+def _opened(link: str | None) -> Iterator[None]:
+    """Open the browser by way of a file only we can read: arguments of a command are seen by every user of the machine."""
+    if link is None:
+        yield
+        return
+    handle, name = tempfile.mkstemp(prefix="seqmix-", suffix=".html")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(
+            f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={escape(link)}">'
+        )
+    threading.Thread(target=lambda: webbrowser.open(Path(name).as_uri()), daemon=True).start()
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            Path(name).unlink()

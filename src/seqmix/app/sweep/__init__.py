@@ -1,0 +1,1 @@
+"""Arms × grid × seeds of one experiment, run side by side into one table."""

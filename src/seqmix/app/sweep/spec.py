@@ -1,0 +1,228 @@
+"""A sweep file: arms × grid × seeds of one experiment, resolved into runs before anything heavy is loaded.
+
+title = "Main curves, CoNLL-03"
+data = "conll03"            # a folder under --data, or the sample gazette
+preset = "conll03"
+seeds = 10                  # 0 … 9; or a list
+[set]                       # for all arms
+"augment.rate" = 0.4
+[arms."none"]               # may also hold preset, data, and grid = false: the grid does not multiply this arm
+"augment.variant" = "none"
+[arms."sub"]
+[grid]                      # every combination, for every arm; the arm is then called "sub alpha=2"
+"augment.alpha" = [0.5, 2, 8]
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from seqmix.app.config import Config, load_config
+from seqmix.app.config_errors import shown_key
+from seqmix.errors import ConfigError
+
+_ABOUT_THE_ARM = ("preset", "data", "grid")
+_MOST = 10_000  # seeds, and arms with all points of the grid
+Seed = Annotated[int, Field(ge=0)]
+
+
+class Sweep(BaseModel):
+    """The file as it stands."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    data: str
+    preset: str | None = None
+    seeds: Annotated[int, Field(ge=1, le=_MOST)] | Annotated[list[Seed], Field(min_length=1)] = 5
+    changes: dict[str, Any] = Field(default_factory=dict, alias="set")
+    arms: dict[str, dict[str, Any]] = Field(min_length=1)
+    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One way to run, whatever the seed."""
+
+    name: str
+    family: str  # its name without the grid's part
+    data: str
+    preset: str | None
+    config: Config  # with seed 0
+    home: str  # folder of its runs; an arm with the data and config of an earlier one shares that one's
+
+    @property
+    def digest(self) -> str:
+        """The hash of its config, one for all seeds: that of `seqmix simulate --dry-run` with seed 0."""
+        return self.config.digest
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A sweep with everything resolved."""
+
+    name: str
+    title: str
+    arms: tuple[Arm, ...]
+    seeds: tuple[int, ...]
+
+    def chosen(self, names: str | None) -> tuple[Arm, ...]:
+        """The arms named `a,b`: by name, or all that the grid made of one; None is all of them."""
+        wanted = [name.strip() for name in names.split(",")] if names is not None else []
+        for name in wanted:
+            if not any(name in (arm.name, arm.family) for arm in self.arms):
+                raise ConfigError(
+                    f"--arms: there is no arm {name!r} in {self.name}; there are {', '.join(arm.name for arm in self.arms)}"
+                )
+        return tuple(
+            arm for arm in self.arms if names is None or arm.name in wanted or arm.family in wanted
+        )
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: an arm with a seed."""
+
+    experiment: str
+    arm: Arm
+    seed: int
+
+    @property
+    def config(self) -> Config:
+        """The arm's config with this seed."""
+        return self.arm.config.model_copy(update={"seed": self.seed})
+
+    @property
+    def folder(self) -> Path:
+        """Where it runs, inside the sweep's directory."""
+        return Path("runs") / self.arm.home / f"seed-{self.seed}"
+
+    def __str__(self) -> str:
+        return f"{self.arm.name}, seed {self.seed}"
+
+
+def read_sweep(path: Path) -> Experiment:
+    """The experiment in a file; what is wrong with any arm is said now."""
+    try:
+        sweep = Sweep.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = shown_key(first["loc"])
+        what = f"there is no such key; there are {', '.join(f.alias or n for n, f in Sweep.model_fields.items())}"
+        raise ConfigError(
+            f"{path}: {place}: {what if first['type'] == 'extra_forbidden' else first['msg']}"
+        ) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(f"cannot read the sweep {path}: {error}") from error
+    if (points := len(sweep.arms) * prod(len(values) for values in sweep.grid.values())) > _MOST:
+        raise ConfigError(f"{path}: arms and grid make {points} arms; at most {_MOST} are run")
+    arms: list[Arm] = []
+    homes: dict[tuple[str, str], str] = {}
+    taken: dict[str, tuple[str, str]] = {}
+    names: set[str] = set()
+    for name, family, values in _points(sweep):
+        try:
+            arm = _arm(name, family, values, sweep, homes)
+        except ConfigError as error:
+            raise ConfigError(f"{path}, arm {name[:80]!r}: {error}") from error
+        if arm.name in names or taken.setdefault(arm.home, (arm.data, arm.digest)) != (
+            arm.data,
+            arm.digest,
+        ):
+            raise ConfigError(
+                f"{path}: two arms are called {name[:80]!r}, or nearly so; give them other names"
+            )
+        arms.append(arm)
+        names.add(arm.name)
+    seeds = range(sweep.seeds) if isinstance(sweep.seeds, int) else sweep.seeds
+    return Experiment(path.stem, sweep.title, tuple(arms), tuple(dict.fromkeys(seeds)))
+
+
+def jobs(experiment: Experiment, arms: Iterable[Arm], seeds: Iterable[int]) -> list[Job]:
+    """Seed 0 of every arm, then seed 1 …, so that a sweep broken off has balanced arms; runs that arms share are there once."""
+    found: dict[tuple[str, int], Job] = {}
+    for seed, arm in product(seeds, list(arms)):
+        found.setdefault((arm.home, seed), Job(experiment.name, arm, seed))
+    return list(found.values())
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """`10` is 0 … 9, `5-9` is what it says, and so is `2,4`."""
+    try:
+        if "," in text:
+            return tuple(dict.fromkeys(int(part) for part in text.split(",") if part.strip()))
+        first, dash, last = text.partition("-")
+        seeds = range(int(first), int(last) + 1) if dash else range(int(text))
+        found = tuple(seeds[: _MOST + 1])
+    except ValueError:
+        found = ()
+    if len(found) > _MOST:
+        raise ConfigError(f"--seeds {text[:80]!r} are more than {_MOST}")
+    if not found:
+        raise ConfigError(f"--seeds is {text[:80]!r}; it looks like 10 (0 to 9), 5-9 or 2,4")
+    return found
+
+
+def _points(sweep: Sweep) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Name, family and changes of each arm with each point of the grid."""
+    for family, own in sweep.arms.items():
+        values = {**_flat(sweep.changes), **_flat(own)}
+        grid = sweep.grid if values.pop("grid", True) else {}
+        for point in product(*grid.values()):
+            name = " ".join(
+                [
+                    family,
+                    *(
+                        f"{key.rpartition('.')[2]}={_shown(value)}"
+                        for key, value in zip(grid, point, strict=True)
+                    ),
+                ]
+            )
+            yield name, family, {**values, **dict(zip(grid, point, strict=True))}
+
+
+def _arm(
+    name: str, family: str, values: dict[str, Any], sweep: Sweep, homes: dict[tuple[str, str], str]
+) -> Arm:
+    home = re.sub(r"[^A-Za-z0-9._+=%-]+", "-", name).strip("-.")
+    if "," in name or not home or not name.isprintable():
+        raise ConfigError(
+            "an arm's name is one line with a letter or digit and no comma, since --arms separates names by commas"
+        )
+    if "seed" in values:
+        raise ConfigError(
+            "seed: a sweep gives its seeds at the top of the file, as seeds = 10 or seeds = [3, 4]"
+        )
+    data, preset = values.get("data", sweep.data), values.get("preset", sweep.preset)
+    if not isinstance(data, str) or not isinstance(preset, str | None):
+        raise ConfigError("data and preset: expected their names as strings")
+    changes = [
+        f"{key}={json.dumps(value, ensure_ascii=False, default=str)}"
+        for key, value in values.items()
+        if key not in _ABOUT_THE_ARM
+    ]
+    config = load_config(preset, None, changes, seed=0)
+    return Arm(name, family, data, preset, config, homes.setdefault((data, config.digest), home))
+
+
+def _flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
+    """`"augment.rate" = 0.4` and `augment.rate = 0.4` mean the same."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{above}{key}.") if isinstance(value, dict) else {above + key: value}
+    return flat
+
+
+def _shown(value: Any) -> str:
+    parts: Sequence[Any] = value if isinstance(value, list) else [value]
+    return "-".join(str(part).replace(",", "-") for part in parts)

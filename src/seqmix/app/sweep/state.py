@@ -1,0 +1,244 @@
+"""What a sweep's directory has and what its command says; the only writer there beside the runs themselves.
+
+results.csv     one row a round of every finished run; enough to go on with on another machine, without runs/
+failed.csv      the runs that failed and have not been mended since, with the last line of their traceback
+sweep.log       what was said, with whole tracebacks
+runs/ARM/seed-N the run directories
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from seqmix.app.console import err, safe, say
+from seqmix.app.provenance import DATA, MODELS, summary
+from seqmix.app.sweep.spec import Arm, Experiment, Job
+from seqmix.app.sweep.table import (
+    DIGESTS,
+    Row,
+    Runs,
+    ordered,
+    read_runs,
+    rows_of,
+    write_parquet,
+    write_results,
+)
+from seqmix.app.sweep.worker import finished
+from seqmix.data.files import write_text
+from seqmix.data.plain_files import open_plain
+from seqmix.errors import RunError
+from seqmix.scale.local_executor import Event
+
+_EVERY = 5.0  # seconds between two writings of results.csv
+
+
+class Board:
+    """Keeps count of a sweep: what is there, what failed, what comes next."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        out: Path,
+        reuse: Sequence[Path] = (),
+        parquet: bool = False,
+        inputs: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        self.experiment, self.out, self.parquet = experiment, out, parquet
+        self.digests = {
+            name: (summary(own, DATA), summary(own, MODELS)) for name, own in (inputs or {}).items()
+        }  # by arm, as read now
+        self.runs: Runs = read_runs(out / "results.csv") if (out / "results.csv").exists() else {}
+        self.failures: dict[tuple[str, int], str] = _read_failures(out / "failed.csv")
+        self.total = self.before = self.done = self.failed = 0
+        self._start = self._saved = time.monotonic()
+        self._status = err.status("starting") if err.is_terminal else None
+        for arm in experiment.arms:
+            self._find(arm)
+        for path in (out / "results.csv", *reuse):
+            self._share(path, self.runs if path == out / "results.csv" else read_runs(path))
+
+    def has(self, job: Job) -> bool:
+        """Whether this run is finished."""
+        return (job.experiment, job.arm.name, job.seed) in self.runs
+
+    def begin(self, jobs: Sequence[Job], todo: Sequence[Job], workers: int) -> None:
+        """The sweep starts, or goes on."""
+        self.total, self.before = len(jobs), len(jobs) - len(todo)
+        self._start = time.monotonic()
+        there = f", {self.before} of them there already" if self.before else ""
+        self._say(f"{self.experiment.title}: {self.total} runs{there}; {workers} at a time")
+        there_already = [
+            (job.arm, self.runs[job.experiment, job.arm.name, job.seed])
+            for job in jobs
+            if self.has(job)
+        ]
+        unknown = sum(self._unknown(arm, rows) for arm, rows in there_already)
+        if unknown:
+            self._say(
+                f"{unknown} finished runs have no digest of what they read: whether that was the same data and models is unknown"
+            )
+        if self._status is not None:
+            self._status.start()
+
+    def hear(self, event: Event[Job]) -> None:
+        """Note what a worker says."""
+        job = event.job
+        if event.kind == "told":
+            if self._status is not None:
+                self._status.update(
+                    safe(
+                        f"{self._count()}; {job}, round {event.value['round']}: {_figures(event.value)}"
+                    )
+                )
+            return
+        if event.kind == "done":
+            self.done += 1
+            self._take(job)
+            self.failures.pop((job.arm.name, job.seed), None)
+            last = self.runs[job.experiment, job.arm.name, job.seed][-1]
+            figures = _figures({name: last[f"{name}_f1"] for name in ("dev", "test")})
+            self._say(f"{self._count()}; {job}: {figures} with {last['labeled']} sentences")
+        else:
+            self.failed += 1
+            self.failures[job.arm.name, job.seed] = str(event.value)
+            self._say(f"{self._count()}; {job} failed: {event.value}", event.trace)
+            _write_failures(self.out / "failed.csv", self.failures)
+        if time.monotonic() - self._saved >= _EVERY:
+            self.save()
+
+    def end(self) -> None:
+        """Write everything down and be quiet."""
+        if self._status is not None:
+            self._status.stop()
+        self.save()
+        if self.parquet:
+            write_parquet(self.out / "results.parquet", ordered(self.runs, self.experiment))
+        if self.failures or (self.out / "failed.csv").exists():
+            _write_failures(self.out / "failed.csv", self.failures)
+
+    def save(self) -> None:
+        """Write results.csv anew, in one piece."""
+        write_results(self.out / "results.csv", ordered(self.runs, self.experiment))
+        self._saved = time.monotonic()
+
+    def _find(self, arm: Arm) -> None:
+        """Take in finished runs that results.csv does not have; refuse results that belong to another config."""
+        for folder in sorted((self.out / "runs" / arm.home).glob("seed-[0-9]*")):
+            job = Job(self.experiment.name, arm, int(folder.name.removeprefix("seed-")))
+            known = self.runs.get((job.experiment, arm.name, job.seed))
+            if (known is None or known[0]["config"] != arm.digest) and finished(folder):
+                self.runs[job.experiment, arm.name, job.seed] = rows_of(job, folder)
+        for (experiment, name, seed), rows in self.runs.items():
+            if (experiment, name) == (self.experiment.name, arm.name) and (
+                rows[0]["config"],
+                rows[0]["data"],
+            ) != (arm.digest, arm.data):
+                was = f"{rows[0]['config']} on {rows[0]['data']}"
+                raise RunError(
+                    f"{self.out / 'results.csv'} has {name}, seed {seed} with the config {was}, which is now {arm.digest} on {arm.data}; "
+                    "give another --out, or remove those rows"
+                )
+            if (experiment, name) == (self.experiment.name, arm.name):
+                self._refuse_other_inputs(arm, rows, self.out / "results.csv")
+
+    def _refuse_other_inputs(self, arm: Arm, rows: Sequence[Row], place: Path) -> None:
+        """Refuse a run that read something else than the arm reads now; what is unknown is let through."""
+        for column, now in zip(DIGESTS, self.digests.get(arm.name, (None, None)), strict=True):
+            if None not in (was := rows[0][column], now) and was != now:
+                what, which = (
+                    ("data", f"called {arm.data}")
+                    if column == DIGESTS[0]
+                    else ("models", "under the names in the config")
+                )
+                raise RunError(
+                    f"{place} has {rows[0]['arm']}, seed {rows[0]['seed']} on other {what} {which}: {column} {was}, which is now {now}; "
+                    f"give another --out, or the {what} those runs were made with"
+                )
+
+    def _unknown(self, arm: Arm, rows: Sequence[Row]) -> bool:
+        """Whether a run does not say what it read, though it could be compared."""
+        now = self.digests.get(arm.name, (None, None))
+        return any(
+            digest is not None and rows[0][column] is None
+            for column, digest in zip(DIGESTS, now, strict=True)
+        )
+
+    def _share(self, path: Path, known: Runs) -> None:
+        """Rows for arms that were run under another name, here or in another sweep: same config, same data, same seed."""
+        for (_, _, seed), rows in list(known.items()):
+            for arm in self.experiment.arms:
+                if (rows[0]["config"], rows[0]["data"]) == (arm.digest, arm.data):
+                    self._refuse_other_inputs(arm, rows, path)
+                    self.runs.setdefault(
+                        (self.experiment.name, arm.name, seed),
+                        [self._named(row, arm) for row in rows],
+                    )
+
+    def _take(self, job: Job) -> None:
+        rows = rows_of(job, self.out / job.folder)
+        self._refuse_other_inputs(job.arm, rows, self.out / job.folder)
+        for arm in self.experiment.arms:
+            if arm.home == job.arm.home:
+                self.runs[job.experiment, arm.name, job.seed] = [
+                    self._named(row, arm) for row in rows
+                ]
+
+    def _named(self, row: Row, arm: Arm) -> Row:
+        return {**row, "experiment": self.experiment.name, "arm": arm.name, "preset": arm.preset}
+
+    def _count(self) -> str:
+        ended = self.done + self.failed
+        left = self.total - self.before - ended
+        seconds = (time.monotonic() - self._start) / ended * left if ended else 0.0
+        failed = f", {self.failed} failed" if self.failed else ""
+        ahead = f", about {_duration(seconds)} left" if seconds and left else ""
+        return f"{self.before + self.done} of {self.total} runs{failed}{ahead}"
+
+    def _say(self, text: str, trace: str = "") -> None:
+        say(text)
+        with open_plain(self.out / "sweep.log", "ab") as log:
+            log.write(
+                f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n{trace}".encode("utf-8", "replace")
+            )
+
+
+def _figures(scores: dict[str, float | None]) -> str:
+    return ", ".join(
+        f"{name} F1 {100 * f1:.2f}"
+        for name in ("dev", "test")
+        if (f1 := scores.get(name)) is not None
+    )
+
+
+def _duration(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 120
+        else f"{seconds / 60:.0f} min"
+        if seconds < 7200
+        else f"{seconds / 3600:.1f} h"
+    )
+
+
+def _read_failures(path: Path) -> dict[tuple[str, int], str]:
+    if not path.exists():
+        return {}
+    try:
+        records = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+        return {(record["arm"], int(record["seed"])): record["error"] for record in records}
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise RunError(
+            f"{path} is damaged: {error}; remove it, it only lists what failed"
+        ) from error
+
+
+def _write_failures(path: Path, failures: dict[tuple[str, int], str]) -> None:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["arm", "seed", "error"])
+    writer.writerows([arm, seed, error] for (arm, seed), error in sorted(failures.items()))
+    write_text(path, out.getvalue())

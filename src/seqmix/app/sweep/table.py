@@ -1,0 +1,183 @@
+"""The results of sweeps as one tidy table: a row for each round of each finished run, with the hash of its config."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from seqmix.app.config import load_config
+from seqmix.app.provenance import DATA, MODELS, summary
+from seqmix.app.sweep.spec import Experiment, Job
+from seqmix.data.files import replacing, write_text
+from seqmix.errors import DataError, MissingExtraError, RunError
+from seqmix.loop.rounds import read_object, read_rounds
+from seqmix.loop.run_inputs import read_inputs
+from seqmix.report.curves import load_run
+
+Row = dict[str, Any]
+Runs = dict[tuple[str, str, int], list[Row]]  # by experiment, arm and seed
+
+DIGESTS = (
+    "data_digest",
+    "models_digest",
+)  # tables from before they were kept lack these columns: unknown
+_TEXT = (
+    "experiment",
+    "arm",
+    "config",
+    "data",
+    "preset",
+    "policy",
+    "variant",
+    "encoder",
+    *DIGESTS,
+    "device",
+    "finished",
+)
+_WHOLE = ("seed", "round", "labeled", "tokens", "spans", "generated", "asked", "steps", "workers")
+COLUMNS = (
+    "experiment", "arm", "seed", "config", "data", "preset", "policy", "variant", "encoder", *DIGESTS,
+    "round", "labeled", "tokens", "spans", "generated", "asked", "accepted",
+    "dev_f1", "test_f1", "dev_precision", "dev_recall", "test_precision", "test_recall",
+    "steps", "seconds", "device", "workers", "finished",
+)  # fmt: skip
+
+
+def rows_of(job: Job, folder: Path) -> list[Row]:
+    """The rows of a finished run; one that was run with other settings is refused."""
+    lines = read_rounds(folder)
+    config = load_config(None, folder / "config.toml")
+    if config != job.config or lines[0].get("data", job.arm.data) != job.arm.data:
+        raise RunError(
+            f"{folder} was run with another config or other data than {job} has now; give another --out, or move it away"
+        )
+    about, inputs = _environment(folder), read_inputs(folder)
+    ended = datetime.fromtimestamp((folder / "rounds.jsonl").stat().st_mtime, UTC).strftime(
+        "%Y-%m-%dT%H:%M:%SZ"
+    )
+    rows: list[Row] = []
+    asked = 0
+    for line, round in zip(lines, load_run(folder).rounds, strict=True):
+        asked += round.augmentation.get("asked", 0)
+        scores = {
+            f"{split}_{name}": own.get(name)
+            for split, own in round.scores.items()
+            for name in ("f1", "precision", "recall")
+        }
+        row = {
+            "experiment": job.experiment, "arm": job.arm.name, "seed": job.seed, "config": job.arm.digest, "data": job.arm.data,
+            "preset": job.arm.preset, "policy": config.query.policy, "variant": config.augment.variant, "encoder": config.tagger.encoder,
+            "data_digest": summary(inputs, DATA), "models_digest": summary(inputs, MODELS),
+            "round": round.number, "labeled": round.labeled, "tokens": round.tokens, "spans": round.spans, "generated": round.generated,
+            "asked": asked, "accepted": _digits(round.acceptance, 4), **{name: _digits(value, 6) for name, value in scores.items()},
+            "steps": line.get("steps"), "seconds": _digits(sum(round.seconds.values()), 2),
+            "device": about.get("device"), "workers": about.get("workers"), "finished": ended,
+        }  # fmt: skip
+        rows.append({name: row.get(name) for name in COLUMNS})
+    return rows
+
+
+def read_results(paths: Iterable[Path]) -> list[Row]:
+    """The rows of several tables together; of a run that stands in more than one, those that finished last."""
+    runs: Runs = {}
+    for path in paths:
+        for key, rows in read_runs(path).items():
+            if key not in runs or str(runs[key][0]["finished"]) <= str(rows[0]["finished"]):
+                runs[key] = rows
+    return ordered(runs)
+
+
+def read_runs(path: Path) -> Runs:
+    """One table by run."""
+    runs: Runs = {}
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read the results: {error}", path) from error
+    for number, record in enumerate(csv.DictReader(io.StringIO(text)), 2):
+        try:
+            row = {
+                name: _value(name, record.get(name, "") if name in DIGESTS else record[name])
+                for name in COLUMNS
+            }
+            row |= {
+                name: int(record[name]) for name in ("seed", "round")
+            }  # what makes a row: never empty
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(
+                f"expected the results of a sweep, with the columns {', '.join(COLUMNS)}",
+                path,
+                number,
+                str(error),
+            ) from error
+        runs.setdefault((row["experiment"], row["arm"], row["seed"]), []).append(row)
+    return runs
+
+
+def ordered(
+    runs: Mapping[tuple[str, str, int], Sequence[Row]], experiment: Experiment | None = None
+) -> list[Row]:
+    """All rows: arms as the sweep file has them, or as they came, then seeds, then rounds."""
+    names = dict.fromkeys(
+        [(experiment.name, arm.name) for arm in experiment.arms] if experiment is not None else []
+    )
+    names |= dict.fromkeys((name, arm) for name, arm, _ in runs)
+    place = {name: number for number, name in enumerate(names)}
+    keys = sorted(runs, key=lambda key: (place[key[0], key[1]], key[2]))
+    return [row for key in keys for row in sorted(runs[key], key=lambda row: int(row["round"]))]
+
+
+def write_results(path: Path, rows: Sequence[Row]) -> None:
+    """The table as CSV."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, out.getvalue())
+
+
+def need_parquet() -> None:
+    """Say now that Parquet cannot be written, not after the sweep."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("scale", "results as Parquet") from error
+
+
+def write_parquet(path: Path, rows: Sequence[Row]) -> None:
+    """The table as Parquet."""
+    need_parquet()
+    import pyarrow
+    from pyarrow import parquet
+
+    kinds = [
+        (
+            name,
+            pyarrow.string()
+            if name in _TEXT
+            else pyarrow.int64()
+            if name in _WHOLE
+            else pyarrow.float64(),
+        )
+        for name in COLUMNS
+    ]
+    with replacing(path) as beside:
+        parquet.write_table(pyarrow.Table.from_pylist(list(rows), pyarrow.schema(kinds)), beside)
+
+
+def _value(name: str, text: str) -> Any:
+    if name in _TEXT:
+        return text or None
+    return None if text == "" else int(text) if name in _WHOLE else float(text)
+
+
+def _digits(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(float(value), digits)
+
+
+def _environment(folder: Path) -> dict[str, Any]:
+    return read_object(folder / "environment.json")

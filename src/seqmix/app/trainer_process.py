@@ -1,0 +1,92 @@
+"""The process that trains for `seqmix annotate`: the trainer of `serve` with concrete parts.
+
+python -m seqmix.app.trainer_process PROJECT PARENT_PID
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seqmix.app.console import say
+from seqmix.app.project_config import project_config
+from seqmix.data.sentence import Sentence
+from seqmix.data.tagset import OUTSIDE, TagSet
+from seqmix.errors import SeqMixError
+from seqmix.protocols import Tagger as AnyTagger
+from seqmix.serve.project import Project, open_project
+from seqmix.serve.trainer.process import work
+from seqmix.serve.trainer.suggestions import Guess
+from seqmix.serve.trainer.trainer import Parts
+
+_DEPTH = {
+    "kmeans": 300,
+    "coreset": 1000,
+    "badge": 300,
+}  # policies whose work grows with the square of what they choose
+_LEAST = 6  # steps an epoch, so that ten labels are seen more than ten times
+
+
+def build_parts(project: Project) -> Parts:
+    """The parts a project's settings ask for."""
+    import torch
+
+    from seqmix.app.build import POLICIES
+    from seqmix.app.plan import build_recipe
+    from seqmix.tagger import Tagger
+
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or 1))  # as the server has said
+    config = project_config(project.folder, project.settings)
+    tag_set = TagSet.ordered(
+        [OUTSIDE, *(prefix + tag for tag in project.settings.tags for prefix in ("B-", "I-"))]
+    )
+    share, query = (
+        config.query.without_entity,
+        config.query.model_copy(update={"without_entity": 0.0}),
+    )
+    recipe, _ = build_recipe(
+        config.model_copy(update={"query": query}), tag_set, ()
+    )  # the trainer keeps the quota itself, place by place
+    epochs, size = config.training.epochs, config.training.batch_size
+
+    def steps(count: int) -> int:
+        return epochs * max(_LEAST, -(-count // size))
+
+    def untrained(rng: np.random.Generator) -> AnyTagger:
+        return Tagger(config.tagger.encoder, device=config.tagger.device).start(tag_set, rng)
+
+    def paths(tagger: Any, sentences: Sequence[Sentence]) -> Iterator[Guess]:
+        for best in tagger.best_paths(sentences, by_token=True):
+            yield Guess(best[0].tags, best[0].probability, best[0].by_token)
+
+    return Parts(
+        recipe=replace(recipe, steps=steps, match_steps=False),
+        untrained=untrained,
+        spread=POLICIES["kmeans"],
+        paths=paths,
+        depth=300 if config.query.diverse else _DEPTH.get(config.query.policy),
+        without_entity=share,
+        looks_back=config.query.policy == "fluctuation",
+    )
+
+
+def main(folder: str, parent: str) -> int:
+    """Train for a project until the process `parent` is gone."""
+    try:
+        while True:  # once for every set of tags
+            with open_project(Path(folder)) as project:
+                work(project, partial(build_parts, project), int(parent))
+    except SeqMixError as error:
+        say(f"error: {error}")
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

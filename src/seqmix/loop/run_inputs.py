@@ -1,0 +1,81 @@
+"""What a run directory is started with, and held to whenever the run resumes: the config, and what the run reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from seqmix.data.files import LEFTOVER, write_text
+from seqmix.errors import RunError
+from seqmix.loop.rounds import read_object
+from seqmix.loop.run import locked
+
+INPUTS = "inputs.json"
+Inputs = Mapping[
+    str, str
+]  # digests by name: train, dev and test; encoder, lm and proxy where they are local folders
+_SPLITS = ("train", "dev", "test")
+
+
+def start_files(
+    folder: Path, config: str, environment: dict[str, Any], inputs: Inputs | None = None
+) -> bool:
+    """Write the config, the environment and the inputs of a new run; an old run with another config or other inputs is refused.
+
+    False when the old run does not say what it was started with: it was written before that was kept.
+    """
+    path = folder / "config.toml"
+    try:
+        if path.exists():
+            if path.read_text(encoding="utf-8", errors="replace") != config:
+                raise RunError(
+                    f"{folder} holds a run with another config; give another directory, or the settings it was started with"
+                )
+            return _same_inputs(folder, inputs or {})
+        strangers = (
+            [child.name for child in folder.iterdir() if not _ours(child.name)]
+            if folder.exists()
+            else []
+        )
+    except OSError as error:
+        raise RunError(f"cannot use {folder} as a run directory: {error.strerror}") from error
+    if strangers:
+        raise RunError(f"{folder} is not empty and holds no run; give a new directory")
+    with locked(folder):
+        write_text(
+            folder / "environment.json", json.dumps(environment, indent=1, sort_keys=True) + "\n"
+        )
+        if inputs is not None:
+            write_text(folder / INPUTS, json.dumps(dict(inputs), indent=1, sort_keys=True) + "\n")
+        write_text(path, config)
+    return True
+
+
+def read_inputs(folder: Path) -> dict[str, str] | None:
+    """The digests a run was started with; None for a run that was written before they were kept."""
+    path = folder / INPUTS
+    if not path.exists():
+        return None
+    return {name: str(digest) for name, digest in read_object(path).items()}
+
+
+def _same_inputs(folder: Path, inputs: Inputs) -> bool:
+    """Whether the run says what it was started with; one that says something else is refused."""
+    known = read_inputs(folder)
+    if known is None or not inputs:
+        return known is not None or not inputs
+    changed = [name for name in sorted({*known, *inputs}) if known.get(name) != inputs.get(name)]
+    if changed:
+        kind = "data" if any(name in _SPLITS for name in changed) else "model folders"
+        raise RunError(
+            f"{folder} holds a run on other {kind}: {' and '.join(changed)} changed since the run was started; "
+            f"give another directory, or the {kind} it was started with"
+        )
+    return True
+
+
+def _ours(name: str) -> bool:
+    """What a start that was killed before it had written the config may have left."""
+    return name in ("lock", "environment.json", INPUTS) or LEFTOVER.fullmatch(name) is not None

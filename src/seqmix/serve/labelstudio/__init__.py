@@ -1,0 +1,1 @@
+"""Label Studio as another way to annotate."""

@@ -1,0 +1,84 @@
+"""A project folder is made whole or not at all: killed at any moment, or out of room, `init` stands in the way of no second try.
+
+A folder that is not there yet is built beside its place and renamed onto it. Into one that has files of its own, ours move one by one,
+project.toml last; a list of them, written before the first moves, tells the next `init` what a killed one had moved already.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from seqmix.data.files import replacing, sync, write_text
+from seqmix.data.plain_files import open_plain, refuse_links
+from seqmix.errors import DataError, StoreError
+
+PART, _MOVING = ".init.part", "moving"
+
+
+@contextmanager
+def building(folder: Path, last: str) -> Iterator[Path]:
+    """A place to build in; its files are the folder's when the block ends well, the one named `last` after all others."""
+    if not folder.exists():
+        with replacing(folder, folder=True) as beside:
+            beside.chmod(0o700)
+            yield beside
+        return
+    part = folder / PART
+    moved: list[Path] = []
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(0o700)
+        yield part
+        names = sorted(
+            (file.name for file in part.iterdir()), key=lambda name: (name == last, name)
+        )
+        for name in names:
+            sync(part / name)
+        write_text(part / _MOVING, "".join(f"{name}\n" for name in names))
+        for name in names:
+            (part / name).replace(folder / name)
+            moved.append(folder / name)
+        sync(folder)
+        sync(part)
+    except BaseException as error:
+        for path in moved:
+            path.unlink(missing_ok=True)
+        shutil.rmtree(part, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise DataError(f"cannot write here: {error.strerror}", folder) from error
+        raise
+    clear_moved(folder)
+
+
+def clear_moved(folder: Path, *half: str) -> None:
+    """Forget a building that has ended; with names, those of a killed one that it had moved already are removed too."""
+    part = folder / PART
+    refuse_links(folder, (PART,))
+    if not part.exists():
+        return
+    try:
+        with open_plain(part / _MOVING, "rb") as file:
+            names = file.read(10_000).decode("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        names = []
+    for name in half:
+        if name in names and not (part / name).exists():
+            (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(part, ignore_errors=True)
+
+
+def settle(path: Path) -> None:
+    """Bring all of a SQLite file into the file itself, so that it can be moved alone."""
+    try:
+        with closing(sqlite3.connect(path)) as db:
+            busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.Error as error:
+        raise StoreError(f"the store {path} cannot be written: {error}") from error
+    if busy or path.with_name(f"{path.name}-wal").exists():
+        raise StoreError(
+            f"the store {path} cannot be written: its journal is still in use, or there is no room for it"
+        )

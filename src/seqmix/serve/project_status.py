@@ -1,0 +1,84 @@
+"""How far a project is, as the page and `seqmix project status` show it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+from seqmix.serve.estimates import Estimates
+from seqmix.serve.project import Project, Settings
+from seqmix.serve.store.records import Counts, Generation
+
+NOTE = "trainer"  # the name under which the trainer notes what it does
+ALIVE = 30.0  # seconds without a sign of life after which nobody trains
+WAITING = "waiting"
+
+
+def status(
+    project: Project, estimates: Estimates, trouble: str | None, annotator_id: int
+) -> dict[str, Any]:
+    """The answer to /api/status; `trouble` says what keeps the trainer from running."""
+    store, settings = project.store, project.settings
+    counts, progress = store.counts(annotator_id), estimates.progress()
+    last = next(iter(store.generations(1)), None)
+    return {
+        "answers": {
+            "labeled": counts.labeled,
+            "skipped": counts.skipped,
+            "audit": counts.audit,
+            "mine": counts.mine,
+            "left": counts.left,
+            "last": store.last_answer(annotator_id),  # what an undo takes back
+        },
+        "model": _model(last, store.noted(NOTE) or {}, trouble),
+        "audit": None if progress.audit is None else asdict(progress.audit),
+        "forecast": None if progress.forecast is None else progress.forecast.as_dict(),
+        "lacking": progress.lacking,
+        "tags": store.current_tags(),
+        "curve": [asdict(point) for point in progress.curve],
+        "next_training_in": max(0, settings.batch - news(counts, settings, last)),
+    }
+
+
+def news(counts: Counts, settings: Settings, last: Generation | None) -> int:
+    """Sentences labeled since the last model that the next one may learn from."""
+    return answered(counts, settings) - (
+        0 if last is None else int((last.dev or {}).get("answered", last.labeled))
+    )
+
+
+def answered(counts: Counts, settings: Settings) -> int:
+    """Sentences that a model may learn from; in some nothing may be known since a tag was added."""
+    return counts.seed + counts.active + (counts.audit if settings.audit_train else 0)
+
+
+def _progress(last: Generation | None, note: dict[str, Any], phase: str) -> float | None:
+    """How far the phase is, if it takes as long as in the last training; None where that is not known."""
+    before, since = (last.seconds if last is not None else {}).get(phase), note.get("since")
+    if not before or not isinstance(since, int | float):
+        return None
+    return round(min(0.99, max(0.0, (time.time() - since) / before)), 2)
+
+
+def _model(
+    last: Generation | None, note: dict[str, Any], trouble: str | None
+) -> dict[str, Any] | None:
+    """The newest model and what the trainer does now; None before there is either."""
+    if last is None and not note and trouble is None:
+        return None
+    silent = (
+        abs(time.time() - float(note.get("at", 0.0))) > ALIVE
+    )  # a clock that was set back makes nobody alive
+    phase = trouble or ("starting" if silent else str(note.get("phase", WAITING)))
+    return {
+        "generation": None if last is None else last.number,
+        "training": trouble is None and not silent and phase != WAITING and not note.get("failed"),
+        "phase": phase,
+        "progress": _progress(last, note, phase),
+        "trained_on": None if last is None else last.labeled,
+        "age_s": None if last is None else max(0.0, round(time.time() - last.at, 1)),
+        "folder": None if last is None else last.model,
+        "augmentation": None if last is None or last.dev is None else last.dev.get("augmentation"),
+        "pool": None if last is None or last.dev is None else last.dev.get("pool"),
+    }

@@ -1,0 +1,1 @@
+"""People's answers: sentences, annotators, events, rankings, in SQLite or PostgreSQL."""

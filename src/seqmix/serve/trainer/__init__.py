@@ -1,0 +1,1 @@
+"""The process that trains in the background and ranks the pool."""

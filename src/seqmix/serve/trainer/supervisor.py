@@ -1,0 +1,104 @@
+"""The server's side of the trainer: start its process, start it again when it dies, end it with the server."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from seqmix.data.plain_files import open_plain
+from seqmix.errors import DataError
+
+_LONGEST = 600.0  # seconds between two starts
+_HEALTHY = 300.0  # … and of life after which a death counts as the first one
+_LOG = 1_000_000  # bytes
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Supervisor:
+    """Keeps one command running. `trouble` says in words what keeps it from that."""
+
+    def __init__(
+        self, command: Sequence[str], log: Path, wait: float = 10.0, threads: int | None = None
+    ) -> None:
+        """`threads`: how many the command's matrix products may use; libraries read that from the environment when they are loaded."""
+        self.command, self.log, self.wait = list(command), log, wait
+        self.environment = os.environ | (
+            {} if threads is None else dict.fromkeys(_THREADS, str(threads))
+        )
+        self.starts = 0
+        self._trouble: str | None = None
+        self._stop = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def start(self) -> None:
+        """Start the command. subtle: from a thread that lives as long as the server, since the kernel ties the child to the thread."""
+        self._thread.start()
+
+    def stop(self, patience: float = 3.0) -> None:
+        """End it, and see that it has ended."""
+        self._stop.set()
+        process = self._process
+        if process is not None and process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(patience)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(patience)
+        self._thread.join(patience)
+
+    def trouble(self) -> str | None:
+        """Why it does not run; None when it does."""
+        return self._trouble
+
+    @property
+    def pid(self) -> int | None:
+        """The process running now."""
+        return (
+            self._process.pid
+            if self._process is not None and self._process.poll() is None
+            else None
+        )
+
+    def _watch(self) -> None:
+        wait = self.wait
+        while not self._stop.is_set():
+            begun = time.monotonic()
+            status = self._run()
+            if self._stop.is_set():
+                return
+            wait = self.wait if time.monotonic() - begun > _HEALTHY else wait
+            self._trouble = f"the trainer ended ({status}) and is started again in {wait:g} s; {self.log.name} in the project says why"
+            self._stop.wait(wait)
+            wait = min(2 * wait, _LONGEST)
+
+    def _run(self) -> str:
+        try:
+            if self.log.exists() and self.log.lstat().st_size > _LOG:
+                self.log.unlink()
+            with open_plain(self.log, "ab", 0o600) as log:
+                # subtle: a process group of its own, so that Ctrl-C in the terminal is for the server alone, which then ends its child; not
+                # a session of its own, since Linux shares the cores out by session first, and being nice would help nobody
+                self._process = subprocess.Popen(
+                    self.command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    process_group=0,
+                    env=self.environment,
+                )
+        except OSError as error:
+            return str(error.strerror)
+        except DataError as error:
+            return error.expected
+        self.starts += 1
+        self._trouble = None
+        if self._stop.is_set():  # asked to stop while it was starting
+            self._process.terminate()
+        code = self._process.wait()
+        return f"signal {-code}" if code < 0 else f"status {code}"

@@ -1,0 +1,280 @@
+"""The background trainer: it waits for answers, trains, ranks the pool anew and publishes that, through the store and nothing else.
+
+    generation 0      before there are labels: the pool in an order that spreads over it
+    generation n      trained on all that is labeled and on what SeqMix made of it, as in Algorithm 1: only newly labeled sentences
+                      are mixed, what was generated before stays, what a person vetoed or whose parents changed is left out
+
+The parts it works with are given: this file knows no encoder, no policy and no torch. A trainer can be killed at any moment; what it
+has published is whole, and the next one goes on from there.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from seqmix.data.augmented import Augmented
+from seqmix.data.latest_model import LATEST, clear_model, name_newest
+from seqmix.data.scheme import spans
+from seqmix.data.sentence import Sentence
+from seqmix.data.tagset import OUTSIDE
+from seqmix.loop.learner import ActiveLearner, Recipe
+from seqmix.loop.pool import Pool
+from seqmix.loop.pool_view import TaggerView
+from seqmix.protocols import Policy, Tagger
+from seqmix.serve.project import Project
+from seqmix.serve.project_status import WAITING, answered, news
+from seqmix.serve.store.records import Counts, Generation, Rank, digest
+from seqmix.serve.trainer.suggestions import Guess, guessed_marks, suggestion, with_quota
+
+Report = Callable[[str], None]
+_SUGGESTED = 2000  # sentences at the top of a ranking that get suggestions
+_KEPT = 2  # models
+_PAGE = 500
+_LEFTOVER = re.compile(rf"\.(\d+|{LATEST})\.\d+\.(part|old)")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the trainer is put together from."""
+
+    recipe: Recipe
+    untrained: Callable[
+        [np.random.Generator], Tagger
+    ]  # the encoder as it comes: enough for embeddings
+    spread: Policy  # the order before there are labels
+    paths: Callable[[Tagger, Sequence[Sentence]], Iterator[Guess]]
+    depth: int | None = None  # sentences the policy can put in order; None: all
+    without_entity: float = 0.1  # of those asked, the share in which the model finds nothing
+    looks_back: bool = False  # the policy needs the predictions of earlier generations
+    most: int = 20_000  # sentences scored in one go; of a larger pool, a random sample
+    first: int = 2_000  # … and before there are labels
+
+
+@dataclass
+class Trainer:
+    """One project's trainer; `step` does what is due."""
+
+    project: Project
+    parts: Parts
+    report: Report = lambda phase: None
+    write: Callable[[Callable[[], None]], None] = lambda job: (
+        job()
+    )  # does what holds up other writers
+    _history: dict[str, list[list[str]]] = field(default_factory=dict, init=False)
+
+    def step(self) -> bool:
+        """Rank or train if it is time to; whether it was."""
+        store, settings = self.project.store, self.project.settings
+        last = next(iter(store.generations(1)), None)
+        counts = store.counts()
+        due = news(counts, settings, last) >= settings.batch or (
+            last is not None and self._touched(last) >= settings.batch
+        )
+        if due and counts.seed + counts.active + counts.audit:
+            return self.train(last, counts)
+        if last is None:
+            self.rank_unseen()
+        return last is None
+
+    def rank_unseen(self) -> None:
+        """Generation 0: sentences that differ, from the encoder alone."""
+        store, rng = self.project.store, self._rng(0)
+        self.report("putting the sentences in a first order")
+        pool = self._pool(self.parts.first, rng)
+        ranks: list[Rank] = []
+        if pool:
+            view = TaggerView(Pool(pool), self.parts.untrained(rng), lambda: (), {}, rng)
+            chosen = self.parts.spread(
+                view, min(len(pool), max(100, 10 * self.project.settings.batch)), rng
+            )
+            scores = getattr(chosen, "scores", {})
+            ranks = [Rank(id, float(scores.get(id, -place))) for place, id in enumerate(chosen)]
+        made = Generation(
+            0, 0, dev={"seq": 0, "pool": {"ranked": len(ranks), "of": store.counts().left}}
+        )
+        self.write(lambda: store.publish(made, ranks))
+        self.report(WAITING)
+
+    def train(self, last: Generation | None, counts: Counts) -> bool:
+        """Generation n: a model, a ranking with suggestions, what was generated, an audit. False: there is nothing to learn from."""
+        store, settings, clock = self.project.store, self.project.settings, _Clock(self.report)
+        number = 1 if last is None else last.number + 1
+        rng = self._rng(number)
+        labeled, batch, changed = self._labels(last, counts.events)
+        if not labeled:
+            return False
+        kept = self._generated(set(labeled), changed)
+        learner = ActiveLearner(
+            self.parts.recipe, Pool(self._pool(self.parts.most, rng), labeled), settings.seed
+        )
+        learner.round, learner.generated, learner.history = number, kept, self._history
+        with clock.phase("mixing"):
+            made = learner.augment(batch)
+            fresh = {digest(one.sentence.tokens): one for one in learner.generated}
+            learner.generated = [one for key, one in fresh.items() if key not in store.vetoed()]
+        with clock.phase("training"):
+            tagger = learner.train()
+        with clock.phase("ranking"):
+            ranks = self._ranks(learner)
+            if self.parts.looks_back:
+                learner.remember()
+        with clock.phase("auditing"):
+            audit = [s for s in store.audit_sentences() if len(s)]
+            found = [
+                {"id": s.id, "marks": guessed_marks(path)}
+                for s, path in zip(audit, self.parts.paths(tagger, audit), strict=True)
+            ]
+        with clock.phase("saving"):
+            folder = self.project.models / f"{number:03d}"
+            tagger.save(folder)
+            name_newest(self.project.models, folder.name)
+        with clock.phase("publishing"):
+            augmentation = {
+                "asked": made.asked,
+                "generated": len(made),
+                "in_use": len(learner.generated),
+                "reason": made.reason,
+            }
+            generation = Generation(
+                number,
+                len(labeled),
+                sum(len(s) for s in labeled.values()),
+                sum(len(spans(_hard(s))) for s in labeled.values()),
+                {
+                    "seq": counts.events,
+                    "answered": answered(counts, settings),
+                    "augmentation": augmentation,
+                    "pool": {"ranked": len(ranks), "of": counts.left},
+                },
+                found,
+                clock.seconds,
+                f"{self.project.models.name}/{folder.name}",
+            )
+            self.write(
+                lambda: store.publish(
+                    generation, ranks, [one.to_record() for one in learner.generated]
+                )
+            )
+        self.clean(number)
+        self.report(WAITING)
+        return True
+
+    def clean(self, number: int) -> None:
+        """Remove old models that nobody uses, and what a killed trainer left half written."""
+        models = self.project.models
+        for path in models.iterdir() if models.is_dir() and not models.is_symlink() else ():
+            if path.name.startswith(f".{LATEST}.") and _LEFTOVER.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+            elif _LEFTOVER.fullmatch(path.name) or (
+                path.name.isdecimal() and int(path.name) <= number - _KEPT
+            ):
+                clear_model(path)
+
+    def _touched(self, last: Generation) -> int:
+        """Sentences that the next model may learn from and that were answered, corrected or decided since."""
+        ignored = () if self.project.settings.audit_train else ("audit",)
+        since = self.project.store.events(_seq(last))
+        return len(
+            {
+                event.sentence_id
+                for event in since
+                if event.kind != "skip" and event.stream not in ignored
+            }
+        )
+
+    def _labels(
+        self, last: Generation | None, seq: int
+    ) -> tuple[dict[str, Sentence], list[Sentence], set[str]]:
+        """What is labeled as of an event, of these the ones that no earlier generation has seen as they are now, and what changed since."""
+        store = self.project.store
+        streams = (
+            ("seed", "active", "audit") if self.project.settings.audit_train else ("seed", "active")
+        )
+        labeled = {s.id: s for s in store.labeled(*streams) if s.labeled}
+        for event in store.events(
+            seq
+        ):  # answered while we were reading: it belongs to the next generation
+            labeled.pop(event.sentence_id, None)
+        if last is None or last.number == 0:
+            return labeled, list(labeled.values()), set()
+        changed = {event.sentence_id for event in store.events(_seq(last))}
+        return labeled, [s for s in labeled.values() if s.id in changed], changed
+
+    def _generated(self, labeled: Collection[str], changed: Collection[str]) -> list[Augmented]:
+        """What earlier generations made, but for what was vetoed and what was made from labels that are no longer these."""
+        kept: list[Augmented] = []
+        page, offset = self.project.store.generated(_PAGE, 0)[0], 0
+        while page:
+            for one in page:
+                made = Augmented.from_record(one.record)
+                if not one.vetoed and all(
+                    parent in labeled and parent not in changed for parent in made.lineage.parents
+                ):
+                    kept.append(made)
+            offset += len(page)
+            page = self.project.store.generated(_PAGE, offset)[0]
+        return kept
+
+    def _pool(self, most: int, rng: np.random.Generator) -> dict[str, Sentence]:
+        """Unlabeled sentences; of too many, a random sample."""
+        return {
+            s.id: s
+            for s in self.project.store.sentences(self.project.store.unlabeled_ids(most, rng))
+        }
+
+    def _ranks(self, learner: ActiveLearner) -> list[Rank]:
+        """The pool in the policy's order, the top of it with suggestions."""
+        pool = learner.pool.unlabeled
+        if not pool:
+            return []
+        ids, scores = learner.query(
+            min(len(pool), self.parts.depth or len(pool)), return_scores=True
+        )
+        scored = dict(zip(ids, scores, strict=True))
+        top = ids[:_SUGGESTED]
+        best = dict(
+            zip(top, self.parts.paths(learner.tagger, [pool[id] for id in top]), strict=True)
+        )
+        order = [
+            *with_quota(
+                top, {id for id, guess in best.items() if guess.empty}, self.parts.without_entity
+            ),
+            *ids[_SUGGESTED:],
+        ]
+        return [
+            Rank(id, float(scored[id] or 0.0), suggestion(best[id]) if id in best else None)
+            for id in order
+        ]
+
+    def _rng(self, number: int) -> np.random.Generator:
+        return np.random.default_rng([self.project.settings.seed, number, 77])
+
+
+def _seq(last: Generation) -> int:
+    """The last event a generation knows of."""
+    return int((last.dev or {}).get("seq", 0))
+
+
+def _hard(sentence: Sentence) -> list[str]:
+    return [OUTSIDE if tag is None else str(tag) for tag in sentence.hardened().tags]
+
+
+@dataclass
+class _Clock:
+    """Tells each phase as it begins, and keeps how long it took."""
+
+    report: Report
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        self.report(name)
+        start = time.monotonic()
+        yield
+        self.seconds[name] = round(time.monotonic() - start, 3)

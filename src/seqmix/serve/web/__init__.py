@@ -1,0 +1,1 @@
+"""The annotation server: the page and the JSON interface behind it."""

@@ -1,0 +1,175 @@
+"""The HTTP server under both applications, for strangers too: who says nothing is hung up on, and nobody can take all connections.
+
+A request's headers must arrive within a few seconds. There are never more connections than descriptors allow with room to spare: when one
+more comes, the one that has waited longest without a whole request goes, and an idle one only if there is no such. What is no HTTP hears
+one constant sentence. None of this is worth a line in the log each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import logging
+import resource
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_PATIENCE = 10.0  # seconds for the headers of a request
+_MOST = 1000  # connections
+_BACKLOG = 128  # connections taken in one go: so many more than the most there may be for a moment
+_QUIET = 60.0  # seconds in which the same trouble is not told again
+_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_NO_HTTP = json.dumps({"error": "this is no HTTP request that can be read"}).encode()
+_HEADERS = [
+    (b"Content-Type", b"application/json"),
+    (b"Content-Length", str(len(_NO_HTTP)).encode()),
+    (b"X-Content-Type-Options", b"nosniff"),
+    (b"Content-Security-Policy", b"default-src 'none'"),
+    (b"Connection", b"close"),
+]
+_log = logging.getLogger("seqmix.serve")
+
+
+@dataclass
+class Crowd:
+    """The connections of one server, in the order in which they may be asked to leave."""
+
+    most: int
+    patience: float = _PATIENCE
+    waiting: dict[Connection, None] = field(default_factory=dict)  # no whole request yet
+    idle: dict[Connection, None] = field(default_factory=dict)  # between two requests
+
+
+class Connection(H11Protocol):
+    """One connection, with a time limit on headers."""
+
+    crowd: ClassVar[Crowd]
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take it, and let another one go if there are too many."""
+        super().connection_made(transport)
+        self.crowd.waiting[self] = None
+        self._wait()
+        if len(self.connections) > self.crowd.most:
+            longest = (
+                next(iter(self.crowd.waiting))
+                if len(self.crowd.waiting) > 1
+                else next(iter(self.crowd.idle), self)
+            )
+            longest._leave()
+            longest.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone."""
+        self._leave()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Some of a request; the time for its headers runs from its first byte."""
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self._wait()
+        else:
+            self._leave()
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request. subtle: a body that nobody has read would go on arriving for as long as the client likes."""
+        super().on_response_complete()
+        if self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY:
+            self.transport.close()
+        elif self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self.crowd.idle[self] = None
+
+    def send_400_response(self, msg: str) -> None:
+        """The answer to what is no HTTP, whoever sent it."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True  # the application is in the middle of this request
+            self.cycle.message_event.set()
+        with suppress(h11.LocalProtocolError):  # it has begun to answer
+            self.transport.write(
+                self.conn.send(
+                    h11.Response(status_code=400, headers=_HEADERS, reason=b"Bad Request")
+                )
+                or b""
+            )
+            self.transport.write(self.conn.send(h11.Data(data=_NO_HTTP)) or b"")
+        self.transport.close()
+
+    def _wait(self) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(self.crowd.patience, self.transport.close)
+
+    def _leave(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.crowd.waiting.pop(self, None)
+        self.crowd.idle.pop(self, None)
+
+
+class Server(uvicorn.Server):
+    """uvicorn's, which tells the same trouble once a minute."""
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until told to stop."""
+        asyncio.get_running_loop().set_exception_handler(Seldom())
+        await super().serve(sockets)
+
+
+class Seldom:
+    """What the event loop complains of. subtle: without descriptors asyncio tries to accept thousands of times a second, and tells each."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, type], float] = {}
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Tell it, unless it was told a moment ago."""
+        error, now = context.get("exception"), time.monotonic()
+        key = (str(context.get("message")), type(error))
+        if now - self._told.get(key, -_QUIET) < _QUIET:
+            return
+        self._told[key] = now
+        if isinstance(error, OSError) and error.errno in _FULL:
+            _log.error("no more connections can be taken for the moment: %s", error.strerror)
+        else:
+            loop.default_exception_handler(context)
+
+
+def server(app: ASGIApp, grace: int, crowd: Crowd | None = None) -> Server:
+    """A server for an application; when it is stopped, requests have `grace` seconds to end."""
+    protocol = type(
+        "_Connection",
+        (Connection,),
+        {"crowd": crowd or Crowd(min(_MOST, max(16, _descriptors() // 2)))},
+    )
+    return Server(
+        uvicorn.Config(
+            app,
+            http=protocol,
+            ws="none",
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            backlog=_BACKLOG,
+            timeout_graceful_shutdown=grace,
+        )
+    )
+
+
+def _descriptors() -> int:
+    """How many files and connections may be open, once that is as many as the system lets us have."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 2 * _MOST if soft == resource.RLIM_INFINITY else soft

@@ -1,0 +1,1 @@
+"""Masked-LM training of an encoder on unlabeled text."""

@@ -1,0 +1,1 @@
+"""The training loop, the order of batches, CUDA graphs, memory and determinism."""
