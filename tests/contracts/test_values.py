@@ -39,9 +39,9 @@ def values(package: str) -> Iterator[type]:
         "loop",
         "query",
         "serve.estimates",
-        "serve.queue",
-        "serve.records",
-        "serve.texts",
+        "serve.store.queue",
+        "serve.store.records",
+        "serve.store.sentences",
     ],
 )
 def test_values_cannot_be_changed(package: str) -> None:
