@@ -21,8 +21,8 @@ from seqmix.app.sweep import worker as sweep_worker
 from seqmix.app.sweep.spec import jobs, parse_seeds, read_sweep
 from seqmix.app.sweep.table import COLUMNS, read_results, write_results
 from seqmix.data import formats
+from seqmix.data.locks import locked
 from seqmix.errors import ConfigError, DataError
-from seqmix.loop.run import locked
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
 START = 'title = "T"\ndata = "gazette"\npreset = "demo"\nseeds = 2\n'

@@ -23,10 +23,10 @@ from seqmix.app.cli import run
 from seqmix.app.commands import migrate as migrating
 from seqmix.app.commands.migrate import KINDS, STEPS, Kind, migrated
 from seqmix.data.format_versions import foreign
+from seqmix.data.locks import locked
 from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError, ModelError, RunError, SeqMixError, StoreError
 from seqmix.loop.rounds import read_rounds
-from seqmix.loop.run import locked
 from seqmix.serve.labelstudio.database import File
 from seqmix.serve.project import open_project
 from seqmix.serve.store import schema

@@ -16,10 +16,11 @@ import pytest
 from fakes import Lexicon, corpus, recipe
 
 from seqmix.augment.replacement import Replacement
+from seqmix.data.locks import locked
 from seqmix.errors import RunError
 from seqmix.loop.oracle import GoldOracle
 from seqmix.loop.rounds import read_rounds
-from seqmix.loop.run import Plan, locked, run
+from seqmix.loop.run import Plan, run
 from seqmix.loop.run_inputs import start_files
 from seqmix.loop.stopping import Stopping, forecast, kappa
 

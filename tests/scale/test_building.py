@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from scale.pools import many
 from seqmix.data import formats
+from seqmix.data.locks import locked
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError, RunError
-from seqmix.loop.run import locked
 from seqmix.scale import build_pool as building
 from seqmix.scale import dedupe
 from seqmix.scale.build_pool import build_pool

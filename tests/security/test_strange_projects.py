@@ -12,10 +12,10 @@ import pytest
 
 from seqmix.app.cli import run
 from seqmix.app.sweep.state import Board
+from seqmix.data.locks import locked
 from seqmix.data.text import from_text
 from seqmix.errors import DataError, RunError, SeqMixError, StoreError
 from seqmix.loop import run as loop
-from seqmix.loop.run import locked
 from seqmix.serve.labelstudio.database import File
 from seqmix.serve.project import Settings, create_project, open_project, read_settings
 from seqmix.serve.trainer.supervisor import Supervisor

@@ -17,13 +17,14 @@ from seqmix.app.config import Config
 from seqmix.app.provenance import folder_digest
 from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.seqmix import characters
+from seqmix.data.locks import locked
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError
 from seqmix.loop.guard import does_it_help
 from seqmix.loop.learner import Recipe, generator
 from seqmix.loop.oracle import GoldOracle
-from seqmix.loop.run import Plan, locked
+from seqmix.loop.run import Plan
 from seqmix.loop.schedule import at
 from seqmix.loop.selftraining import SelfTraining, self_trained
 from seqmix.loop.stopping import Stopping

@@ -15,7 +15,6 @@ Every file is written beside its place and renamed. A phase whose file exists is
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
 import time
@@ -27,12 +26,12 @@ from typing import Any
 
 from seqmix.data.augmented import hubness, new_tokens
 from seqmix.data.files import clear_leftovers, make_folder, sync, write_text
-from seqmix.data.plain_files import open_plain, refuse_links
+from seqmix.data.locks import locked
+from seqmix.data.plain_files import refuse_links
 from seqmix.data.scheme import spans
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
-from seqmix.errors import RunError
 from seqmix.loop.learner import REMEMBERED, ActiveLearner, Recipe, generator
 from seqmix.loop.pool import Pool
 from seqmix.loop.rounds import (
@@ -96,24 +95,6 @@ def run(plan: Plan, folder: Path, report: Report = lambda event: None) -> list[d
             sync(folder)
         report({"phase": "done", "stop": stop})
         return done
-
-
-@contextmanager
-def locked(folder: Path, wait: bool = False) -> Iterator[None]:
-    """The directory for this process alone; a second one is refused at once, or waits."""
-    try:
-        make_folder(folder)
-        handle = open_plain(folder / "lock", "ab")
-    except OSError as error:
-        raise RunError(f"cannot write to the run directory {folder}: {error.strerror}") from error
-    with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except OSError:
-            raise RunError(
-                f"another process is working in {folder}; wait for it, or give another directory"
-            ) from None
-        yield
 
 
 def _restored(plan: Plan, folder: Path, done: Sequence[dict[str, Any]]) -> ActiveLearner:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.files import LEFTOVER, write_text
+from seqmix.data.locks import locked
 from seqmix.errors import RunError
 from seqmix.loop.rounds import read_object
-from seqmix.loop.run import locked
 
 INPUTS = "inputs.json"
 Inputs = Mapping[

@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from seqmix.data.locks import locked
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError
-from seqmix.loop.run import locked
 from seqmix.scale.dedupe import Buckets, key_of
 from seqmix.scale.pool import PoolOnDisk, Shard, describe, is_pool, worth_asking
 from seqmix.scale.shards import (

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.files import replacing, write_text
+from seqmix.data.locks import locked
 from seqmix.errors import DataError, RunError
-from seqmix.loop.run import locked
 from seqmix.scale.local_executor import Crew, Event
 from seqmix.scale.pool import is_pool
 from seqmix.scale.ranking import Best, Part, Scored, Scorer, Station, score_unit

@@ -87,7 +87,7 @@ def serve(
         raise ConfigError(
             f"--host {host} lets others in: set a password in SEQMIX_PASSWORD, and give it to Label Studio with the user {user}"
         )
-    from seqmix.loop.run import locked
+    from seqmix.data.locks import locked
     from seqmix.serve.labelstudio.app import Password, create_app
     from seqmix.serve.web.http_server import server
 

@@ -57,7 +57,7 @@ def migrated(
     steps: Mapping[tuple[str, int], Step] | None = None,
 ) -> str:
     """Take the steps a folder needs, and say what was done."""
-    from seqmix.loop.run import locked
+    from seqmix.data.locks import locked
 
     kinds, steps = KINDS if kinds is None else kinds, STEPS if steps is None else steps
     kind = next((kind for kind in kinds if (path / kind.mark).is_file()), None)

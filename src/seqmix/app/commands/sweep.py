@@ -20,8 +20,8 @@ from seqmix.app.console import emit, say
 from seqmix.app.sweep.spec import Arm, Experiment, jobs, parse_seeds, read_sweep
 from seqmix.app.sweep.worker import Here, inputs_of, run_job
 from seqmix.data.files import clear_leftovers
+from seqmix.data.locks import locked
 from seqmix.errors import ConfigError
-from seqmix.loop.run import locked
 from seqmix.scale.executors import crew_of
 from seqmix.scale.local_executor import unless_set
 

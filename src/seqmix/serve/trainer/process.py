@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from seqmix.data.files import make_folder
+from seqmix.data.locks import locked
 from seqmix.errors import DataError, RunError, SeqMixError, StoreError
-from seqmix.loop.run import locked
 from seqmix.serve.project import Project
 from seqmix.serve.project_status import NOTE, WAITING
 from seqmix.serve.trainer.trainer import Parts, Trainer
