@@ -23,12 +23,12 @@ KILLS ?= 70
 faults: faults-kills faults-disk
 
 faults-kills: $(VENV)/ready
-	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills $(KILLS)
-	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills 60 --only simulate --plant "no fsync"
-	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills 60 --only simulate --plant "no folder fsync"
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults.kills --kills $(KILLS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults.kills --kills 60 --only simulate --plant "no fsync"
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults.kills --kills 60 --only simulate --plant "no folder fsync"
 
 faults-disk: $(VENV)/ready
-	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/trouble.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults.trouble
 	$(BIN)/pytest -m faults tests/faults
 
 check: $(VENV)/ready

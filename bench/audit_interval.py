@@ -1,4 +1,4 @@
-"""How often the audit's interval holds the truth, and how wide it is: `python bench/audit_interval.py [--draws 6000]`.
+"""How often the audit's interval holds the truth, and how wide it is: `python -m bench.audit_interval [--draws 6000]`.
 
 Invented models of three F1 on sentences that are all equally hard, easy or hopeless, or mostly empty: the populations of the tests.
 """
@@ -6,15 +6,11 @@ Invented models of three F1 on sentences that are all equally hard, easy or hope
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
 import numpy as np
 
 from seqmix.serve.intervals import intervals
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "serve"))
-from audits import population  # shared with the tests
+from tests.support.audits import population  # shared with the tests
 
 SIZES, F1S = (3, 5, 10, 20, 50), (0.65, 0.84, 0.95)
 KINDS = (

@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from head_noun import head_noun
 
+from head_noun import head_noun
 from seqmix.starter.loader import plain_backend, starter_tokenizer
 
 OUTSIDE, IGNORED = 0, 65535

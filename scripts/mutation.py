@@ -37,6 +37,7 @@ from typing import Any
 import coverage
 import pytest
 from hypothesis import Phase, settings
+
 from mutants import Mutant, draw, named, statement
 
 ROOT = Path(__file__).parents[1]

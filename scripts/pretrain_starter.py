@@ -25,14 +25,14 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import numpy as np
-import starter_objectives as objectives
 import torch
 from safetensors.torch import save_file
-from starter_objectives import Objective
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+import starter_objectives as objectives
 from seqmix.starter.loader import TIED, starter_tokenizer
+from starter_objectives import Objective
 
 SHORT, LONG, TAIL = (
     128,

@@ -37,7 +37,6 @@ from results_sections import CURVE, NAMES, Claim, Page, Section, noted
 from results_settings import against, by_policy, settings
 from results_tried import tried
 from results_words import f1_row, f1_table, heads, p_value, paper_row, signed, spread, table, told
-
 from seqmix.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from PIL import Image
+
 from results_numbers import Difference, Family, Series, f1_at
 
 INK = "#1f2429"

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from results_numbers import LEVEL, Difference, Family, Series, area, f1_at
-
 from seqmix.report.statistics import Curve, Interval, area_under_curve
 
 

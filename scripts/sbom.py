@@ -18,10 +18,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from audit import ROOT, Package, license_of, read_hashes, read_lock
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from audit import ROOT, Package, license_of, read_hashes, read_lock
 
 LICENSE = "Apache-2.0"
 STARTER = ROOT / "src" / "seqmix" / "starter" / "files"

@@ -13,12 +13,12 @@ import pytest
 import torch
 
 import seqmix
-import tiny
 from seqmix.app import console
 from seqmix.app.cli import app, run
 from seqmix.data import formats
 from seqmix.data.samples import sample
 from seqmix.data.scheme import is_legal
+from tests.support import tiny
 
 
 @pytest.fixture(autouse=True, scope="module")

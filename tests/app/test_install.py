@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import tiny
+from tests.support import tiny
 
 ROOT = Path(__file__).parents[2]
 CORE = {

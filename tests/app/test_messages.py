@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import tiny
 from seqmix.app.cli import run
 from seqmix.data import formats
+from tests.support import tiny
 
 EVIL = "\x1b]0;PWNED\x07\x1b[2J\x9b31m\x7f"
 

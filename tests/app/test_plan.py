@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-import tiny
 from seqmix.app.build import parse_score_range
 from seqmix.app.commands.simulate import training_runs
 from seqmix.app.config import load_config
@@ -21,6 +20,7 @@ from seqmix.errors import ConfigError
 from seqmix.loop.run import run
 from seqmix.starter import load_encoder
 from seqmix.tagger import Tagger
+from tests.support import tiny
 
 SMALL = [
     "loop.seed_size=20",

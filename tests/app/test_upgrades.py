@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 from sqlalchemy import delete
 
-import tiny
 from seqmix.app.cli import run
 from seqmix.app.commands import migrate as migrating
 from seqmix.app.commands.migrate import KINDS, STEPS, Kind, migrated
@@ -32,6 +31,7 @@ from seqmix.serve.project import open_project
 from seqmix.serve.store import schema
 from seqmix.starter.loader import base_encoder
 from seqmix.tagger import Tagger
+from tests.support import tiny
 
 V1 = Path(__file__).parents[1] / "fixtures" / "v1"
 SETTINGS = {

@@ -10,13 +10,13 @@ import sys
 import numpy as np
 import pytest
 import torch
-from toys import toy_sentences
 
 from reference import perplexity
 from seqmix.augment.discriminator import Perplexity, ScoreRange
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.starter import load_language_model
+from tests.support.toys import toy_sentences
 
 
 def sentences() -> list[Sentence]:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toys import TAGS, toy_table
 
 from seqmix.augment.mixing import Mixed, like, mix, mix_rows, rewritten
 from seqmix.augment.pairing import Stretch
 from seqmix.augment.table import Table, encoder_table
 from seqmix.data.sentence import Sentence
+from tests.support.toys import TAGS, toy_table
 
 ROWS = st.sampled_from(TAGS) | st.sampled_from(
     [{"O": 0.25, "B-PER": 0.75}, {"B-LOC": 0.5, "I-PER": 0.5}]

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toys import sentences_strategy, toy_sentences, toy_table
 
 from seqmix.augment.pairing import Pairing, Stretch, shuffled
 from seqmix.data.sentence import Sentence, heaviest
 from seqmix.errors import ConfigError
+from tests.support.toys import sentences_strategy, toy_sentences, toy_table
 
 
 def everything(

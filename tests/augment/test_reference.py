@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toys import WORDS, toy_sentences, toy_table
 
 from reference import generate, perplexity
 from seqmix.augment.discriminator import Perplexity, ScoreRange
@@ -16,6 +15,7 @@ from seqmix.augment.pairing import Pairing
 from seqmix.augment.seqmix import SeqMix
 from seqmix.data.scheme import repair
 from seqmix.starter import load_language_model
+from tests.support.toys import WORDS, toy_sentences, toy_table
 
 
 def literal(sentences, pairs, weights, table, score, limits, n, whole):

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toys import WORDS, sentences_strategy, toy_sentences, toy_table
 
 from seqmix.augment.discriminator import Perplexity, ScoreRange
 from seqmix.augment.mixing import mix, rewritten
@@ -21,6 +20,7 @@ from seqmix.data.samples import sample
 from seqmix.data.scheme import is_legal
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
+from tests.support.toys import WORDS, sentences_strategy, toy_sentences, toy_table
 
 
 class CountLetters:

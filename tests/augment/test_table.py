@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toys import WORDS, toy_sentences, toy_table
 
 from seqmix.augment.table import Table, contextual_table, encoder_table, vocabulary_table
 from seqmix.data.augmented import hubness
 from seqmix.errors import ConfigError
-from tiny import bert_tokenizer
+from tests.support.tiny import bert_tokenizer
+from tests.support.toys import WORDS, toy_sentences, toy_table
 
 
 def brute_force(table: Table, query: np.ndarray, excluded: set[int]) -> int:

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from query.fakes import FakeView, make_view, snapshot
 from seqmix import query
 from seqmix.protocols import Chosen
 from seqmix.query.committee import BALD, VoteEntropy
@@ -29,6 +28,7 @@ from seqmix.query.uncertainty import (
     margin,
     token_entropy,
 )
+from tests.support.pool_views import FakeView, make_view, snapshot
 
 PLENTY = 10**9  # tokens: a budget that never binds
 

@@ -15,12 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import forked
-import mounts
-
 from seqmix.app.cli import run
 from seqmix.data.sentence import Sentence
 from seqmix.serve.project import Settings, create_project, open_project
+from tests.faults import forked, mounts
 
 _SENTENCES = 4000
 _MOST = 200  # answers that fill a disk with room for a few pages

@@ -1,7 +1,7 @@
 """Kill commands at every change they make to the disk and at random moments, resume them, compare with an undisturbed one.
 
-    python tests/faults/kills.py --kills 500
-    python tests/faults/kills.py --plant "no fsync"        # a bug put in on purpose: the harness must find it
+    python -m tests.faults.kills --kills 500
+    python -m tests.faults.kills --plant "no fsync"        # a bug put in on purpose: the harness must find it
 
 Half of the kills are power cuts: what was not synced is lost or torn, see power.py. Answers given to `annotate` are given over HTTP and
 counted only when the server has acknowledged them.
@@ -18,12 +18,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # the encoder of the tests
-
-import forked
-import power
-from annotators import kill_servers
-from scenes import Scene, Stage, fresh, leftovers, scenes
+from tests.faults import forked, power
+from tests.faults.annotators import kill_servers
+from tests.faults.scenes import Scene, Stage, fresh, leftovers, scenes
 
 _MEMORY = Path(
     "/dev/shm"

@@ -15,9 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import forked
-
-import tiny
 from seqmix.app.cli import run
 from seqmix.app.commands import sweep as sweeping
 from seqmix.app.console import say
@@ -31,6 +28,8 @@ from seqmix.loop.rounds import read_rounds
 from seqmix.serve.project import Settings, create_project, open_project
 from seqmix.serve.trainer.trainer import Trainer
 from seqmix.tagger import Tagger
+from tests.faults import forked
+from tests.support import tiny
 
 _MAY_DIFFER = (
     "timings.jsonl",

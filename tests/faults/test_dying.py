@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scenes import Background, Stage, Sweep
 
 from seqmix.serve.project import open_project
-from waiting import PATIENCE, until
+from tests.faults.scenes import Background, Stage, Sweep
+from tests.support.waiting import PATIENCE, until
 
 pytestmark = [
     pytest.mark.faults,

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+
+from tests.support import ROOT
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="looks at open files in /proc"),
 ]
-KILLS = Path(__file__).with_name("kills.py")
 
 
 def kills(*given: str) -> str:
-    ended = subprocess.run([sys.executable, str(KILLS), *given], capture_output=True, text=True)
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.faults.kills", *given],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
 

@@ -6,11 +6,11 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from scenes import Background, Scene, Simulate, Stage, Train
 
 from seqmix.serve.project import open_project
 from seqmix.tagger import Tagger
 from seqmix.tagger.network import Network
+from tests.faults.scenes import Background, Scene, Simulate, Stage, Train
 
 
 @pytest.fixture(scope="module")

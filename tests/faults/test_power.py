@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from power import Disk
 
 from seqmix.data.files import sync
+from tests.faults.power import Disk
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at open files in /proc")
 SEEDS = range(24)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+
+from tests.support import ROOT
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts a disk in a namespace of its own")
 def test_trouble_with_the_disk_is_one_line_and_destroys_nothing() -> None:
-    script = Path(__file__).with_name("trouble.py")
-
     ended = subprocess.run(
-        [sys.executable, str(script), "--share", "0.05"], capture_output=True, text=True
+        [sys.executable, "-m", "tests.faults.trouble", "--share", "0.05"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
 
     assert ended.returncode == 0, ended.stdout + ended.stderr

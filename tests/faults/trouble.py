@@ -1,6 +1,6 @@
 """Disks that are full or read-only, damaged files, two writers: each ends in one clear line, then the command goes on to the same bytes.
 
-python tests/faults/trouble.py [--share 1]
+python -m tests.faults.trouble [--share 1]
 """
 
 from __future__ import annotations
@@ -19,13 +19,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # the encoder of the tests
-
-import forked
-import mounts
-import power
-from annotators import fill_disk
-from scenes import Background, Init, Scene, Simulate, Stage, Sweep, Train, fresh
+from tests.faults import forked, mounts, power
+from tests.faults.annotators import fill_disk
+from tests.faults.scenes import Background, Init, Scene, Simulate, Stage, Sweep, Train, fresh
 
 _PAGE = 4096
 _MEMORY = Path("/dev/shm")

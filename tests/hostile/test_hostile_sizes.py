@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from hostile import command, endless, long_token, many_types
 from seqmix.app.cli import run
 from seqmix.data import formats
 from seqmix.data.tagset import TagSet
 from seqmix.errors import TagError
 from seqmix.tagger import Tagger
 from seqmix.tagger.tagger import MOST_TAGS
-from tiny import write_bert, write_roberta
+from tests.support.hostile import command, endless, long_token, many_types
+from tests.support.tiny import write_bert, write_roberta
 
 BOUND = 3000  # MiB: torch and the encoder take a third of it before anything is read
 GOOD = (

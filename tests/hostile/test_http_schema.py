@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("schemathesis", reason="the requests are made by schemathesis")
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 from http_schema import ask_all, served
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,8 @@ from starlette.testclient import TestClient
 from seqmix.serve.labelstudio.app import Password
 from seqmix.serve.labelstudio.app import create_app as create_backend_app
 from seqmix.serve.web.app import PAGE, create_app
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "serve"))
-
-from labelstudio_fakes import backend
-from serving import project
+from tests.support.labelstudio_fakes import backend
+from tests.support.served import project
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
 NOWHERE = (

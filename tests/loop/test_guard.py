@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fakes import corpus
 
 from seqmix.data.augmented import Augmentation, Augmented, Lineage
 from seqmix.data.sentence import Sentence
 from seqmix.loop.guard import does_it_help
+from tests.support.small_loops import corpus
 
 EXTRA = Sentence("extra", ("w1",), ("O",))
 LABELED = [Sentence(f"s{i}", ("Lena", f"w{i}"), ("B-PER", "O")) for i in range(9)]

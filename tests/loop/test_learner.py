@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fakes import FakePath, Lexicon, corpus, recipe
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
 from seqmix.loop.schedule import at
 from seqmix.query.uncertainty import LeastConfidence
+from tests.support.small_loops import FakePath, Lexicon, corpus, recipe
 
 
 class Watching:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes import Lexicon, corpus, recipe
 
 from seqmix.augment.replacement import Replacement
 from seqmix.data.locks import locked
@@ -23,6 +22,7 @@ from seqmix.loop.rounds import read_rounds
 from seqmix.loop.run import Plan, run
 from seqmix.loop.run_inputs import start_files
 from seqmix.loop.stopping import Stopping, forecast, kappa
+from tests.support.small_loops import Lexicon, corpus, recipe
 
 FILES = ("rounds.jsonl", "generated.jsonl")
 
@@ -107,8 +107,7 @@ def test_a_run_killed_with_signal_nine_again_and_again_ends_with_the_same_bytes(
     tmp_path: Path,
 ) -> None:
     run(plan(), tmp_path / "whole")
-    here = str(Path(__file__).parent)
-    code = f"import sys; sys.path.insert(0, {here!r}); from test_run import *; run(plan(), Path(sys.argv[1]))"
+    code = "import sys; from tests.loop.test_run import *; run(plan(), Path(sys.argv[1]))"
     rng = np.random.default_rng(0)
     kills = 0
     while True:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query.fakes import distributions, make_view
 from seqmix.errors import ConfigError
 from seqmix.query.committee import BALD, VoteEntropy, mutual_information, vote_entropy
+from tests.support.pool_views import distributions, make_view
 
 seeds = st.integers(0, 9999)
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from query.fakes import TAGS, FakeView, make_view
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.query.diversity import Badge, CoreSet, Diverse, KMeans, diverse, random_order
 from seqmix.query.geometry import farthest, means, nearest, plus_plus, squared
 from seqmix.query.uncertainty import Uncertainty
+from tests.support.pool_views import TAGS, FakeView, make_view
 
 CORNERS = np.array([[0, 0], [100, 0], [0, 100], [100, 100]], np.float32)
 

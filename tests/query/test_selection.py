@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query.fakes import FakeView, make_view
 from seqmix.errors import ConfigError
 from seqmix.query.committee import BALD, VoteEntropy
 from seqmix.query.diversity import KMeans, random_order
 from seqmix.query.history import Fluctuation
 from seqmix.query.selection import Budget, Part, WithoutEntity
 from seqmix.query.uncertainty import LeastConfidence, TagCount, Uncertainty, least_confidence_sum
+from tests.support.pool_views import FakeView, make_view
 
 INNER = st.sampled_from(
     [

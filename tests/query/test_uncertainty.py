@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query.fakes import FakeView, distributions, make_view
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ModelError
 from seqmix.query.diversity import random_order
@@ -29,6 +28,7 @@ from seqmix.query.uncertainty import (
     token_entropy,
     top,
 )
+from tests.support.pool_views import FakeView, distributions, make_view
 
 SCORES = (token_entropy, least_confidence_sum, margin)
 probs_strategy = st.builds(

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from report.fixtures import run_directory
 from seqmix.errors import DataError
 from seqmix.report.curves import (
     aligned,
@@ -25,6 +24,7 @@ from seqmix.report.curves import (
     load_runs,
     shared_split,
 )
+from tests.support.run_folders import run_directory
 
 
 def changed(run: Path, line: int, **fields: Any) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from report.fixtures import PARENTS, run_directory
 from seqmix.errors import DataError
 from seqmix.report.page import write_report
 from seqmix.report.terminal import terminal_curve
+from tests.support.run_folders import PARENTS, run_directory
 
 
 class Reader(HTMLParser):

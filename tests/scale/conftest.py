@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import tiny
 from seqmix.tagger import Settings, Tagger
+from tests.support import tiny
 
 
 @pytest.fixture(scope="session")

@@ -16,12 +16,12 @@ import torch
 from safetensors.torch import load_file
 from transformers import GPT2Config, GPT2LMHeadModel
 
-import tiny
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ModelError, SeqMixError
 from seqmix.starter import load_encoder, load_language_model
 from seqmix.starter.guarded import GROWTH, PROBE, refuse_grown
 from seqmix.tagger import Tagger
+from tests.support import tiny
 
 
 class Payload:

@@ -16,10 +16,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-import tiny
 from seqmix.app.cli import run
 from seqmix.serve.project import Settings, create_project
-from waiting import until
+from tests.support import tiny
+from tests.support.waiting import until
 
 PASSWORD, KEY = "the-password-of-the-backend", "0123456789abcdef-the-key-of-label-studio"
 

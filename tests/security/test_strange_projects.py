@@ -19,7 +19,7 @@ from seqmix.loop import run as loop
 from seqmix.serve.labelstudio.database import File
 from seqmix.serve.project import Settings, create_project, open_project, read_settings
 from seqmix.serve.trainer.supervisor import Supervisor
-from waiting import until
+from tests.support.waiting import until
 
 SECRET = "a private key\n"
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 from sqlalchemy import URL
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from postgres import new_database, server, wipe
-
 from seqmix.serve.store.store import sqlite_url
+from tests.support.postgres import new_database, server, wipe
 
 
 @pytest.fixture(scope="session")

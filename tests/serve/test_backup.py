@@ -6,14 +6,14 @@ import threading
 from pathlib import Path
 
 import pytest
-from people import TAGS
 
 from seqmix.app.cli import run
 from seqmix.data.text import from_text
 from seqmix.errors import DataError
 from seqmix.serve.backup import back_up
 from seqmix.serve.project import Settings, create_project, open_project, read_settings
-from waiting import until
+from tests.support.stores import TAGS
+from tests.support.waiting import until
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from people import TAGS, person, small_store
 
 from seqmix.data.scheme import tag
 from seqmix.data.scoring import score
@@ -20,6 +19,7 @@ from seqmix.serve.intervals import intervals, with_interval
 from seqmix.serve.store.queue import Rules, next_sentence
 from seqmix.serve.store.records import Generation, Mark
 from seqmix.serve.store.store import Store, create_store, sqlite_url
+from tests.support.stores import TAGS, person, small_store
 
 PER, LOC = Mark(0, 1, "PER"), Mark(3, 4, "LOC")
 

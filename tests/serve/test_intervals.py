@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from audits import audited, late_riser, population, power_law
 
 from seqmix.serve.forecast import outlook
 from seqmix.serve.intervals import F1, intervals, with_interval
+from tests.support.audits import audited, late_riser, population, power_law
 
 SIZES = (3, 5, 10, 20, 50)
 

@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from people import TAGS
-from postgres import wipe
 from sqlalchemy import Engine, event
 
 from seqmix.data.sentence import Sentence
@@ -25,6 +23,8 @@ from seqmix.serve.project import (
 )
 from seqmix.serve.store.queue import Rules
 from seqmix.serve.store.store import open_store
+from tests.support.postgres import wipe
+from tests.support.stores import TAGS
 
 SETTINGS = Settings("notes", TAGS)
 

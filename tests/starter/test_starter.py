@@ -11,10 +11,10 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-import tiny
 from seqmix.data.samples import sample
 from seqmix.errors import ModelError
 from seqmix.starter import load_encoder, load_language_model, loader
+from tests.support import tiny
 
 FILES = Path(loader.__file__).parent / "files"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-import tiny
+from tests.support import tiny
 
 
 @pytest.fixture(autouse=True, scope="session")

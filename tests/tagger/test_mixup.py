@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-import tiny
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError
@@ -14,6 +13,7 @@ from seqmix.tagger import Settings, Tagger
 from seqmix.tagger.network import Mixup, Network
 from seqmix.tagger.pieces import pack
 from seqmix.tagger.training.loop import _mixup
+from tests.support import tiny
 
 TAGS = TagSet.ordered(["O", "B-PER", "B-LOC"])
 SENTENCES = [

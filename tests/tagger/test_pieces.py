@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AlbertConfig, AlbertModel
 
-import tiny
 from seqmix.data.sentence import Sentence
 from seqmix.starter import load_encoder
 from seqmix.tagger import Settings, Tagger, pieces
 from seqmix.tagger.network import Network
 from seqmix.tagger.pieces import Window, WordPieces, by_length, pack, special_pieces, spread
+from tests.support import tiny
 
 TOKENIZER = tiny.bert_tokenizer()
 CLS, SEP, UNK = TOKENIZER.cls_token_id, TOKENIZER.sep_token_id, TOKENIZER.unk_token_id

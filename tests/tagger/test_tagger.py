@@ -13,12 +13,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-import tiny
 from seqmix.data.scheme import is_legal
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, ModelError, TagError
 from seqmix.query.uncertainty import least_confidence_sum, margin, token_entropy
 from seqmix.tagger import Settings, Tagger
+from tests.support import tiny
 
 HEADS = ("linear", "crf")
 each_head = pytest.mark.parametrize("head", HEADS)

@@ -1,0 +1,164 @@
+"""`seqmix serve`: what it refuses, what it takes from a config, and one real round in a process of its own."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from seqmix.app.cli import run
+from seqmix.app.commands.labelstudio import _defaults, build_backend
+from seqmix.app.config import load_config
+from seqmix.data.formats.base import Options
+from seqmix.data.formats.charspans import surface, to_spans
+from seqmix.errors import ConfigError, ModelError
+from seqmix.serve.labelstudio.app import create_app
+from tests.support.tiny import toy, write_bert
+from tests.support.waiting import until
+
+CONFIG = (
+    '<View><Labels name="label" toName="text"><Label value="PER"/><Label value="LOC"/><Label value="ORG"/></Labels>'
+    '<Text name="text" value="$text"/></View>'
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ([], "say what to serve: --label-studio"),
+        (["--label-studio", "--min-new", "0"], "--min-new is 0"),
+        (["--label-studio", "--host", "0.0.0.0"], "set a password in SEQMIX_PASSWORD"),
+        (["--label-studio", "--host", "studio.example.com"], "set a password in SEQMIX_PASSWORD"),
+        (["--label-studio", "--port", "70000"], "--port 70000"),
+        (["--label-studio", "--set", "query.policy=best"], "query.policy"),
+        (["--label-studio", "--set", "adapt.epochs=1"], "run seqmix adapt"),
+        (["--label-studio", "--port", "0", "--url", "localhost:8080"], "--url is 'localhost:8080'"),
+        (
+            ["--label-studio", "--port", "0", "--url", "http://localhost:8080"],
+            "LABEL_STUDIO_API_KEY",
+        ),
+        (["--label-studio", "--port", "0", "--model", "nowhere"], "nowhere"),
+    ],
+)
+def test_what_cannot_work_is_refused_in_one_line(
+    options: list[str],
+    match: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("SEQMIX_PASSWORD", "LABEL_STUDIO_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+    assert run(["serve", "--folder", str(tmp_path / "state"), *options]) == 2
+    said = capsys.readouterr().err.strip()
+    assert match in said
+    assert "\n" not in said
+
+
+def test_a_port_that_is_taken_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert (
+            run(
+                [
+                    "serve",
+                    "--label-studio",
+                    "--folder",
+                    str(tmp_path / "state"),
+                    "--port",
+                    str(taken.getsockname()[1]),
+                ]
+            )
+            == 2
+        )
+    assert "give another --port" in capsys.readouterr().err
+
+
+def test_a_config_has_the_last_word_on_what_it_names(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text('[augment]\nvariant = "sub"\n[training]\nepochs = 3\n')
+
+    settings = load_config(None, tmp_path / "own.toml", _defaults(tmp_path / "own.toml"))
+    assert (
+        settings.augment.variant,
+        settings.training.epochs,
+        settings.training.batch_size,
+        settings.training.min_steps,
+    ) == (
+        "sub",
+        3,
+        8,
+        60,
+    )
+    with pytest.raises(ConfigError):
+        _defaults(tmp_path / "absent.toml")
+
+
+def test_a_model_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError):
+        build_backend(tmp_path / "state", load_config(None), tmp_path, None, "", 10)
+
+
+@pytest.mark.slow
+def test_a_round_in_a_process_of_its_own_trains_ranks_and_suggests(tmp_path: Path) -> None:
+    encoder = write_bert(tmp_path / "tiny")
+    settings = load_config(
+        None,
+        None,
+        [
+            *_defaults(None),
+            f'tagger.encoder="{encoder}"',
+            "training.lr=3e-3",
+            "training.min_steps=120",
+        ],
+    )
+    backend = build_backend(tmp_path / "state", settings, None, None, "", 24, settle=0.2)
+    project = {"id": 1, "created_at": "2026-11-15T11:55:15Z", "label_config": CONFIG}
+    with TestClient(create_app(backend), base_url="http://127.0.0.1:9090") as studio:
+        for number, sentence in enumerate(toy(24), 1):
+            text, offsets = surface(sentence, Options())
+            values = [
+                {"start": s.start, "end": s.end, "labels": [s.type]}
+                for s in to_spans(sentence, offsets)
+            ]
+            result = [
+                {"from_name": "label", "to_name": "text", "type": "labels", "value": value}
+                for value in values
+            ]
+            own = {"id": number, "task": number, "result": result}
+            body = {
+                "action": "ANNOTATION_CREATED",
+                "project": project,
+                "annotation": own,
+                "task": {"id": number, "data": {"text": text}},
+            }
+            assert studio.post("/webhook", json=body).status_code == 200
+
+        def trained() -> dict[str, Any] | None:
+            found = studio.get("/health").json()
+            assert found["error"] is None, found["error"]
+            return found if found["trained_on"] == 24 else None
+
+        found = until(trained)
+        asked = {
+            "project": "1.1794743715",
+            "label_config": CONFIG,
+            "tasks": [{"id": 99, "data": {"text": "Ada lives in Rome ."}}],
+        }
+        answer = studio.post("/predict", json=asked)
+    assert answer.status_code == 200, answer.text
+    (one,) = answer.json()["results"]
+    assert [
+        (r["value"]["text"], r["value"]["start"], r["value"]["labels"]) for r in one["result"]
+    ] == [
+        ("Ada", 0, ["PER"]),
+        ("Rome", 13, ["LOC"]),
+    ]
+    assert (
+        run(
+            ["info", str(tmp_path / "state" / "models" / found["model_version"].rpartition("-")[2])]
+        )
+        == 0
+    )

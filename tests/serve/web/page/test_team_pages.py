@@ -1,0 +1,128 @@
+"""The page of generated sentences and the page for several people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqmix
+from seqmix.augment.table import Table
+from seqmix.data.scheme import spans
+from tests.support.page import answer_as, lines, press, ranked
+
+Serve = Callable[..., Any]
+
+
+@pytest.fixture
+def mixed(serve: Serve) -> tuple[Any, Any]:
+    """Five sentences SeqMix made of ten labeled ones, with their lineage."""
+    labeled = [s for s in seqmix.sample("gazette:train") if len(spans(s.tags)) > 1][:10]
+    words = tuple(sorted({token for sentence in labeled for token in sentence.tokens}))
+    vectors = np.random.default_rng(1).normal(size=(len(words), 8)).astype(np.float32)
+    starts = np.ones(len(words), dtype=bool)
+    table = Table(words, vectors, starts, ~starts, lambda word: (words.index(word),))
+    made = seqmix.SeqMix(table=table, score_range=None, density=0.2).augment(
+        labeled, 5, np.random.default_rng(0)
+    )
+    assert len(made) == 5
+    served = serve([sentence.unlabeled() for sentence in labeled])
+    ranked(served, generated=[one.to_record() for one in made])
+    return served, made
+
+
+def test_a_generated_sentence_is_shown_with_its_parents_and_its_mixed_labels(
+    mixed: Any, visit: Any
+) -> None:
+    served, made = mixed
+    page = visit(served.link)
+    page.goto(f"{served.url}/generated.html")
+    card = page.locator(".card").first
+    card.wait_for()
+
+    one, lineage = made[0].sentence, made[0].lineage
+    start, end = lineage.windows[lineage.into]
+    assert page.locator(".card").count() == 5
+    assert card.locator(".made").inner_text() == " ".join(one.tokens)
+    assert card.locator(".made .window").inner_text() == " ".join(one.tokens[start:end])
+    assert f"λ {lineage.weight:.2f}" in card.inner_text()
+    assert card.locator(".parents .window").count() == 2
+    assert card.locator(".mix li").count() == end - start
+    soft = next(row for row in one.tags[start:end] if not isinstance(row, str))
+    for tag, share in soft.items():
+        assert f"{tag} {round(100 * share)}%" in card.locator(".mix").inner_text()
+
+
+def test_a_veto_is_kept_and_can_be_taken_back(mixed: Any, visit: Any) -> None:
+    served, _ = mixed
+    store = served.project.store
+    page = visit(served.link)
+    page.goto(f"{served.url}/generated.html")
+    button = page.locator(".card").nth(1).get_by_role("button")
+    button.click()
+    page.locator(".card.vetoed").wait_for()
+    assert button.get_attribute("aria-pressed") == "true"
+    assert len(store.vetoed()) == 1
+
+    page.reload()
+    page.locator(".card.vetoed").get_by_role("button").click()
+    page.locator(".card.vetoed").wait_for(state="detached")
+    assert store.vetoed() == set()
+
+
+def test_before_the_first_training_the_page_says_that_there_is_nothing_yet(
+    serve: Serve, visit: Any
+) -> None:
+    served = serve(lines("Lena left ."))
+    page = visit(served.link)
+    page.goto(f"{served.url}/generated.html")
+    page.get_by_text("Nothing has been generated yet").wait_for()
+
+
+@pytest.fixture
+def differing(serve: Serve) -> Any:
+    served = serve(lines("Lena left Oslo .", "Ada came ."), overlap_share=1.0)
+    ranked(served)
+    served.invite("omar")
+    answer_as(served, "lena", "s0", (0, 1, "PER"), (2, 3, "LOC"))
+    answer_as(served, "omar", "s0", (0, 1, "ORG"), (2, 3, "LOC"))
+    return served
+
+
+def test_agreement_is_shown_and_a_conflict_decided_by_an_admin(differing: Any, visit: Any) -> None:
+    page = visit(differing.link)
+    page.goto(f"{differing.url}/agreement.html")
+    row = page.get_by_role("row", name="lena and omar")
+    row.wait_for()
+    assert row.get_by_role("cell").all_inner_texts()[:2] == ["1", "0.50"]
+    card = page.locator(".card")
+    assert card.locator(".differs").count() == 2
+
+    card.get_by_role("button", name="Take omar’s answer").click()
+    assert card.locator(".sentence .mark").first.inner_text().startswith("Lena")
+    press(page, "4")  # neither: a decision of their own
+    card.get_by_role("button", name="Save this").click()
+    page.get_by_text("Decided and saved").wait_for()
+    decided = next(
+        sentence for sentence in differing.project.store.labeled() if sentence.id == "s0"
+    )
+    assert decided.tags == ("B-MISC", "O", "B-LOC", "O")
+    page.reload()
+    page.get_by_text("There is none.").wait_for()
+
+
+def test_somebody_new_is_added_and_their_link_lets_them_in(differing: Any, visit: Any) -> None:
+    page = visit(differing.link)
+    page.goto(f"{differing.url}/agreement.html")
+    page.get_by_label("Name").fill("mio")
+    page.get_by_role("button", name="Add").click()
+    link = page.locator("#invited code")
+    link.wait_for()
+    other = visit(link.inner_text())
+    other.locator("#sentence .token").first.wait_for()
+    assert other.inner_text("#who") == "mio"
+    assert other.get_by_role("link", name="Team").count() == 0
+    other.goto(f"{differing.url}/agreement.html")
+    other.get_by_role("heading", name="This page is for admins").wait_for()

@@ -1,0 +1,113 @@
+"""The step that a GPU replays is the step everyone else takes: the same weights come out, on the CPU where both can run."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+
+from seqmix.data.sentence import Sentence
+from seqmix.data.tagset import TagSet
+from seqmix.tagger import Settings, Tagger
+from seqmix.tagger.training import cuda_graphs as graphs
+from seqmix.tagger.training import loop as training
+from tests.support.tiny import toy, write_bert, write_roberta
+
+
+@pytest.mark.parametrize("head", ["linear", "crf"])
+@pytest.mark.parametrize("kind", [write_bert, write_roberta])
+def test_replayed_steps_learn_what_single_steps_learn(tmp_path, head, kind):
+    check(kind, tmp_path, head, Settings(epochs=4, batch_size=10, lr=1e-3, dropout=0.0), toy(24))
+
+
+def test_mixup_is_the_same_replayed(tmp_path):
+    check(
+        write_bert,
+        tmp_path,
+        "linear",
+        Settings(epochs=4, batch_size=10, lr=1e-3, dropout=0.0, mixup=8.0),
+        toy(24),
+    )
+
+
+@pytest.mark.parametrize("head", ["linear", "crf"])
+def test_labels_in_part_and_soft_rows_are_the_same_replayed(tmp_path, head):
+    sentences = [
+        Sentence(
+            s.id,
+            s.tokens,
+            tuple(
+                None if i == 1 else {tag: 0.7, "O": 0.3} if tag != "O" else tag
+                for i, tag in enumerate(s.tags)
+            ),
+        )
+        for s in toy(24)
+    ]
+
+    check(
+        write_bert,
+        tmp_path,
+        head,
+        Settings(epochs=4, batch_size=10, lr=1e-3, dropout=0.0),
+        sentences,
+    )
+
+
+def test_a_stage_is_kept_and_starts_from_new_weights(tmp_path):
+    settings = Settings(epochs=4, batch_size=10, lr=1e-3, dropout=0.0)
+    first = check(write_bert, tmp_path, "linear", settings, toy(24))
+    stages = len(graphs._stages)
+
+    again = check(write_bert, tmp_path, "linear", settings, toy(24))
+
+    assert len(graphs._stages) == stages
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+
+
+def check(kind, folder, head, settings, sentences):
+    """Train both ways and compare every weight; those of the replayed way."""
+    encoder = kind(folder) if kind is write_roberta else kind(folder, dropout=0.0)
+    if kind is write_roberta:
+        strip_dropout(folder)
+    tagger = Tagger(encoder, head, settings, device="cpu").start(
+        TagSet.of(sentences), np.random.default_rng(0)
+    )
+    network, pieces, known = tagger._ready()
+    windows, rows = pieces.encode(s.tokens for s in sentences), [known.rows(s) for s in sentences]
+    other = deepcopy(network)
+    losses: list[list[float]] = [[], []]
+    for own, log, work in (
+        (network, losses[0], training._one_by_one),
+        (other, losses[1], training._replayed),
+    ):
+        before, training._work = training._work, lambda *_, work=work: work
+        try:
+            training.train(
+                own,
+                windows,
+                rows,
+                settings,
+                1e-3,
+                np.random.default_rng(3),
+                lambda *told, log=log: log.append(told[2]),
+            )
+        finally:
+            training._work = before
+    for (name, a), (_, b) in zip(network.named_parameters(), other.named_parameters(), strict=True):
+        if not name.endswith("key.bias"):  # its gradient is 0 but for rounding, which Adam blows up
+            assert torch.allclose(a, b, atol=1e-4), name
+    assert np.mean(losses[0]) == pytest.approx(np.mean(losses[1]), rel=1e-4)
+    assert losses[0][-1] < losses[0][0]
+    return [parameter.detach().clone() for parameter in other.parameters()]
+
+
+def strip_dropout(folder):
+    import json
+
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    path.write_text(
+        json.dumps({**config, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0})
+    )
