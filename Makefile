@@ -58,7 +58,7 @@ mutation: $(VENV)/ready
 	$(BIN)/pip install --quiet cosmic-ray==8.7.0 coverage==7.17.2
 	$(BIN)/python scripts/mutation.py --sample 10 --out mutants.jsonl
 
-# Tables and figures of docs/results.md from results/*.csv.
+# The tables under results/tables and the figures of docs/results.md, from results/*.csv.
 results: $(VENV)/ready
 	$(BIN)/python scripts/results.py
 

@@ -1,315 +1,213 @@
-"""The figures of docs/results.md. An arm has one color in all of them; the colored names of the right panel are the key to the left one."""
+"""Draw the two figures of the results page."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+import matplotlib as mpl
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
-from matplotlib.ticker import MaxNLocator
-from PIL import Image
+from matplotlib.lines import Line2D
 
-from results_numbers import Difference, Family, Series, f1_at
+from results_data import (
+    CORPORA,
+    LADDER,
+    MARGIN,
+    Comparison,
+    Row,
+    Table,
+    scores_of,
+    seqmix_comparisons,
+)
+from seqmix.report.statistics import mean_interval
 
-INK = "#1f2429"
-STYLE = {
-    "font.family": "DejaVu Sans", "font.size": 8.5, "axes.titlesize": 9.5, "axes.titlelocation": "left", "axes.titleweight": "bold",
-    "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True, "axes.grid": True, "grid.color": "#e7e9ec",
-    "grid.linewidth": 0.7, "legend.frameon": False, "axes.edgecolor": "#a9afb6", "text.parse_math": False,
-    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color"), INK),
-}  # fmt: skip
-COLORS = {
-    "none": "#6b727b", "none at 10 epochs": "#a4aab2", "duplicate": "#e08a00", "sub": "#0072b2", "whole": "#56b4e9", "label": "#009e73",
-    "mention": "#c8102e", "token": "#cc79a7", "shuffle": "#8c6d1f", "mixup": "#7a4fbf", "best without SeqMix": "#c8102e", "best": "#1b2a6b",
-    "none epochs=10": "#a4aab2", "none epochs=20": "#7fae3f", "none epochs=40": "#2f6b1d",
-}  # fmt: skip
-PAPER = "#111111"
+COLORS = dict(
+    zip(
+        CORPORA,
+        ("#0072b2", "#d55e00", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#5f6670", "#000000"),
+        strict=True,
+    )
+)
 
 
-def colors(names: Sequence[str]) -> dict[str, str]:
-    """Known arms keep their color; settings of one parameter are steps from dark blue to yellow-green."""
-    others = [name for name in names if name not in COLORS and not name.startswith("none")]
-    steps = matplotlib.colormaps["viridis"]
-    ramp = {
-        name: matplotlib.colors.to_hex(steps(0.05 + 0.7 * at / max(len(others) - 1, 1)))
-        for at, name in enumerate(others)
+def write_figures(tables: Mapping[str, Table], out: Path) -> None:
+    """Draw F1 against optimizer steps, and SeqMix's effect in every setting."""
+    mpl.use("Agg")
+    mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
+    for name, figure in {"steps": steps_figure(tables), "forest": forest_figure(tables)}.items():
+        figure.savefig(out / f"results-{name}.png", dpi=130, metadata={"Software": None})
+
+
+def steps_figure(tables: Mapping[str, Table]) -> Figure:
+    """Draw test F1 at 200 CoNLL-03 sentences against the optimizer steps of all taggers together."""
+    figure = Figure(figsize=(9.6, 4.0), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    main, rate, epochs, best = (tables[name] for name in ("conll03-main", "rate", "epochs", "best"))
+    plain = {
+        70: main["none at 10 epochs"],
+        80: main["none"],
+        **{
+            s: rate[f"none rate={r}"]
+            for s, r in ((90, "0.4"), (100, "0.6"), (120, "0.8"), (130, "1.0"))
+        },
+        140: epochs["none epochs=20"],
+        280: epochs["none epochs=40"],
+        1300: best["conll03 none"],
     }
-    return {name: COLORS.get(name) or ramp.get(name, COLORS["none"]) for name in names}
-
-
-@matplotlib.rc_context(STYLE)
-def overview(
-    arms: Mapping[str, Series],
-    sizes: Sequence[int],
-    first: Family,
-    whole: Family,
-    over: str,
-    bands: Sequence[str],
-) -> Figure:
-    """Left the curves, with the 95 % band of those in `bands`; right each arm's difference from its baseline."""
-    shade = colors(list(arms))
-    figure, (left, right) = _panels(9.4, max(3.3, 1.5 + 0.3 * len(first)), (1.15, 1))
-    for name in sorted(arms, key=lambda name: name in bands):  # what matters is drawn last, on top
-        points = [arms[name].interval(f1_at(size)) for size in sizes]
-        means = [point.mean for point in points]
-        heavy = name in bands
-        style = "--" if name == "none at 10 epochs" else "-"
-        left.plot(
-            sizes,
-            means,
-            style,
-            color=shade[name],
-            lw=1.9 if heavy else 0.9,
-            marker="o",
-            ms=4 if heavy else 2.5,
-            alpha=1 if heavy else 0.75,
-        )
-        if heavy and all(point.known for point in points):
-            left.fill_between(
-                sizes,
-                [p.low for p in points],
-                [p.high for p in points],
-                color=shade[name],
-                alpha=0.14,
-                lw=0,
-            )
-    left.set_xlabel("labeled sentences")
-    left.set_ylabel("F1 on test")
-    left.set_xticks(sizes)
-    left.set_title("F1, mean and 95 % band")
-    for name in (name for name in arms if name in bands):
-        left.plot(
-            [],
-            [],
-            "--" if name == "none at 10 epochs" else "-",
-            color=shade[name],
-            lw=1.9,
-            marker="o",
-            ms=4,
-            label=name,
-        )
-    left.legend(loc="lower right")
-    forest(right, first, whole, shade, sizes)
-    right.set_title(f"Over {over}, 95 % interval", loc="right")
+    mixed = {
+        80: main["sub"],
+        **{
+            s: rate[f"sub rate={r}"]
+            for s, r in ((90, "0.4"), (100, "0.6"), (120, "0.8"), (130, "1.0"))
+        },
+    }
+    seeds = range(5)
+    _points(left, plain, seeds, "plain training", "#5f6670", "o-")
+    _points(left, mixed, seeds, "SeqMix (sub), rate 0.2 to 1", "#d55e00", "s")
+    _points(
+        left,
+        {1300: best["conll03 best without SeqMix"]},
+        seeds,
+        "recipe without SeqMix",
+        "#0072b2",
+        "D",
+    )
+    _points(left, {1420: best["conll03 best"]}, seeds, "recipe, half of it mixed", "#009e73", "D")
+    left.set_title("First starter, linear head, seeds 0–4", fontsize=9.5)
+    ladder, steps = tables["defaults"], tables["defaults-plain"]
+    chosen = sorted(
+        set.intersection(*(set(ladder[f"conll03 200 {arm}"]) for arm in LADDER.values()))
+    )
+    plain = {
+        s: steps[f"conll03 seed_size=200 min_steps={s} head=crf"] for s in (100, 300, 600, 1000)
+    }
+    _points(right, plain, range(200, 203), "plain training", "#5f6670", "o-")
+    _points(right, {310: ladder["conll03 200 sub"]}, chosen, "SeqMix (sub), rate 1", "#d55e00", "s")
+    _points(
+        right,
+        {1300: ladder["conll03 200 adapted + self-training"]},
+        chosen,
+        "adapted encoder + self-training",
+        "#56b4e9",
+        "D",
+    )
+    _points(
+        right,
+        {1380: ladder["conll03 200 adapted + self-training + mention"]},
+        chosen,
+        "… + replaced mentions (few-labels)",
+        "#0072b2",
+        "D",
+    )
+    _points(
+        right,
+        {1460: ladder["conll03 200 adapted + self-training + mention and sub"]},
+        chosen,
+        "… + SeqMix on spans",
+        "#009e73",
+        "D",
+    )
+    right.set_title(
+        f"Starter 2, CRF, seeds {chosen[0]}–{chosen[-1]} (plain: 200–202)", fontsize=9.5
+    )
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.set_xticks([100, 300, 1000], ["100", "300", "1,000"])
+        axes.minorticks_off()
+        axes.set_xlabel("optimizer steps of all taggers together")
+        axes.grid(axis="y", color="#e3e5e8", linewidth=0.7)
+        axes.legend(frameon=False, fontsize=8, loc="lower right")
+    left.set_ylabel("test F1, 200 CoNLL-03 sentences")
+    low = min(left.get_ylim()[0], right.get_ylim()[0])
+    left.set_ylim(low, 84)
+    right.set_ylim(low, 84)
     return figure
 
 
-def forest(
+def _points(
     axes: Any,
-    first: Family,
-    whole: Family,
-    shade: Mapping[str, str],
-    sizes: Sequence[int],
-    paper: Mapping[str, float] | None = None,
+    arms: Mapping[int, Mapping[int, Mapping[int, Row]]],
+    seeds: Iterable[int],
+    label: str,
+    color: str,
+    style: str,
 ) -> None:
-    """One row an arm: the difference at the first size, above that over the whole curve, and the paper's where it is known."""
-    names = list(whole)
-    axes.axvline(0, color=INK, lw=0.9, alpha=0.6)
-    apart = min(0.17, 0.02 * len(names) + 0.03) if first else 0.0
-    kinds = [(first, -apart, "o", f"at {sizes[0]:,} sentences")] if first else []
-    for own, shift, marker, label in [*kinds, (whole, apart, "D", "whole curve")]:
-        for row, name in enumerate(names):
-            if name in own and own[name].n:
-                _whisker(axes, own[name], row + shift, marker, shade[name], hollow=marker == "D")
-        axes.plot(
-            [],
-            [],
-            marker,
-            color="#5b626b",
-            mfc="white" if marker == "D" else "#5b626b",
-            label=label,
+    intervals = {
+        steps: mean_interval(
+            [score for seed, score in scores_of(runs, 200).items() if seed in set(seeds)]
         )
-    for row, name in enumerate(names):
-        if paper and name in paper:
-            axes.plot(paper[name], row, "*", color=PAPER, ms=9)
-    if paper:
-        axes.plot([], [], "*", color=PAPER, ms=9, label="the paper's gain")
-    axes.set_yticks(range(len(names)), [_short(name) for name in names])
-    for text, name in zip(axes.get_yticklabels(), names, strict=True):
-        text.set_color(shade[name])
-        text.set_fontweight("bold")
-    axes.tick_params(axis="y", length=0)
-    axes.grid(visible=False, axis="y")
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_xlabel("F1 points")
-    axes.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10]))
-    axes.figure.legend(
-        *axes.get_legend_handles_labels(),
-        loc="outside lower right",
-        ncols=3,
-        handletextpad=0.3,
-        columnspacing=1.4,
+        for steps, runs in arms.items()
+    }
+    means = [i.mean for i in intervals.values()]
+    bars = [
+        [i.mean - i.low for i in intervals.values()],
+        [i.high - i.mean for i in intervals.values()],
+    ]
+    axes.errorbar(
+        list(intervals),
+        means,
+        bars,
+        fmt=style,
+        color=color,
+        label=label,
+        capsize=2,
+        markersize=4.5,
+        linewidth=1.2,
     )
 
 
-@matplotlib.rc_context(STYLE)
-def policies(gains: Family, worth: Family, paper: Mapping[str, float]) -> Figure:
-    """Left what each policy is worth without SeqMix, right what SeqMix adds to it; both over the whole curve."""
-    shade = {name: COLORS["none"] if name.startswith("random") else COLORS["sub"] for name in gains}
-    figure, (left, right) = _panels(9.4, 1.5 + 0.26 * len(gains), (1, 1))
-    for row, name in enumerate(gains):
-        if name in worth and worth[name].n:
-            _whisker(left, worth[name], row, "D", shade[name], hollow=True)
-    left.axvline(0, color=INK, lw=0.9, alpha=0.6)
-    left.sharex(right)
-    left.set_yticks(range(len(gains)), list(gains))
-    left.tick_params(axis="y", length=0)
-    left.grid(visible=False, axis="y")
-    left.set_ylim(len(gains) - 0.5, -0.5)
-    left.set_xlabel("F1 points")
-    left.set_title("Policy over random, nothing augmented")
-    forest(right, {}, gains, shade, (), paper)
-    right.set_yticklabels([])
-    right.set_title("sub over none, same policy")
-    return figure
-
-
-@matplotlib.rc_context(STYLE)
-def strips(
-    data: Mapping[str, Mapping[str, Series]], size: int, goals: Mapping[str, float]
-) -> Figure:
-    """Every seed as a dot, the mean with its interval beside them; one panel a data set, arms from left to right."""
-    figure, panels = _panels(9.4, 3.5, (1,) * len(data))
-    for axes, (name, arms) in zip(panels, data.items(), strict=True):
-        for one, two in pairwise(enumerate(arms.values())):  # a seed is one line from arm to arm
-            before, after = one[1].values(f1_at(size)), two[1].values(f1_at(size))
-            for seed in sorted(before.keys() & after.keys()):
-                axes.plot(
-                    [one[0] - 0.12, two[0] - 0.12],
-                    [before[seed], after[seed]],
-                    color="#c9cdd2",
-                    lw=0.7,
-                    zorder=1,
-                )
-        for at, (arm, series) in enumerate(arms.items()):
-            values, middle = list(series.values(f1_at(size)).values()), series.interval(f1_at(size))
-            axes.plot(
-                [at - 0.12] * len(values), values, "o", color=COLORS[arm], ms=4, alpha=0.55, mew=0
-            )
-            error = (
-                [[middle.mean - middle.low], [middle.high - middle.mean]] if middle.known else None
-            )
-            axes.errorbar(
-                [at + 0.1],
-                [middle.mean],
-                yerr=error,
-                fmt="o",
-                color=COLORS[arm],
-                ms=6.5,
-                lw=1.8,
-                capsize=3,
-            )
-            told = axes.annotate(
-                f"{middle.mean:.1f}",
-                (at + 0.1, middle.mean),
-                (8, 0),
-                textcoords="offset points",
-                va="center",
-            )
-            told.set(
-                color=COLORS[arm],
-                weight="bold",
-                path_effects=[withStroke(linewidth=2.5, foreground="white")],
-            )
-        if name in goals:
-            axes.axhline(goals[name], color=PAPER, lw=1, ls=":")
-            axes.annotate(
-                f"the paper's {goals[name]}",
-                (-0.45, goals[name]),
-                (0, 3),
-                textcoords="offset points",
-                fontsize=8,
-            )
-        axes.set_xticks(range(len(arms)), [arm.replace(" without", "\nwithout") for arm in arms])
-        axes.set_xlim(-0.5, len(arms) - 0.3)
-        axes.grid(visible=False, axis="x")
-        axes.set_title(name)
-    panels[0].set_ylabel(f"F1 on test, {size:,} sentences")
-    return figure
-
-
-@matplotlib.rc_context(STYLE)
-def ladder(over: Family, plain: str) -> Figure:
-    """One row an arm, the lowest first: its difference from plain training, with every seed as a faint dot."""
-    figure, (axes,) = _panels(9.4, 1.1 + 0.22 * len(over), (1,))
-    names = sorted(over, key=lambda name: over[name].mean)
-    for row, name in enumerate(names):
-        color = (
-            COLORS["none"]
-            if name.startswith("none")
-            else COLORS["sub"]
-            if "sub" in name or "best" in name
-            else COLORS["label"]
-        )
-        axes.plot(
-            list(over[name].by_seed.values()),
-            [row] * over[name].n,
-            "o",
-            color=color,
-            ms=3,
-            alpha=0.35,
-            mew=0,
-        )
-        _whisker(axes, over[name], row, "o", color, hollow=False)
-    for what, color in (
-        ("plain training", "none"),
-        ("SeqMix in it", "sub"),
-        ("without SeqMix", "label"),
-    ):
-        axes.plot([], [], "o", color=COLORS[color], label=what)
-    axes.axvline(0, color=INK, lw=0.9, alpha=0.6)
-    axes.set_yticks(range(len(names)), names)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(visible=False, axis="y")
-    axes.set_xlabel(f"dev F1 over {plain}, mean and 95 % interval; faint: each seed")
-    axes.legend(loc="lower right")
-    return figure
-
-
-def save(figure: Figure, path: Path) -> None:
-    """The picture without a date or a program's name; a file that would not change is left alone."""
-    out = io.BytesIO()
-    with matplotlib.rc_context(STYLE):
-        figure.savefig(out, format="png", dpi=150, facecolor="white", metadata={"Software": None})
-    small = io.BytesIO()
-    Image.open(out).convert("RGB").quantize(160, dither=Image.Dither.NONE).save(
-        small, format="png", optimize=True
-    )  # a third of the bytes
-    if not path.exists() or path.read_bytes() != small.getvalue():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(small.getvalue())
-
-
-def _short(name: str) -> str:
-    """A point of a grid without what all points share: "rate=0.2", and of two settings the values, "encoder, csls"."""
-    parts = name.removeprefix("sub ").split()
-    named = [part.split("=") for part in parts if len(part.partition("=")[0]) > 1 and "=" in part]
-    return (
-        ", ".join(value for _, value in named) if len(named) == len(parts) > 1 else " ".join(parts)
+def forest_figure(tables: Mapping[str, Table]) -> Figure:
+    """Draw SeqMix's effect over plain training with as many steps, one line for each corpus and setting."""
+    comparisons = seqmix_comparisons(tables)
+    curves = [("", c) for c in comparisons if c.measure == "curve"]
+    in_ladder = [c for c in comparisons if c.sweep == "defaults"]
+    by_size = sorted(in_ladder, key=lambda c: int(c.arm.split()[1]))
+    points = {
+        "at 300 steps, first starter": [c for c in comparisons if c.sweep == "levers"],
+        "on plain training, starter 2": [c for c in by_size if c.arm.endswith("0 sub")],
+        "in the recipe, starter 2": [c for c in by_size if c.arm.endswith(" mention and sub")],
+    }
+    single = [(group, c) for group, members in points.items() for c in members]
+    figure = Figure(figsize=(10.4, 8.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _forest(left, curves, "Mean height of the whole curve, first starter", 4)
+    _forest(right, single, "F1 at one number of sentences", 8)
+    present = [data for data in CORPORA if any(c.data == data for c in comparisons)]
+    handles = [Line2D([], [], color=COLORS[data], label=CORPORA[data]) for data in present]
+    figure.legend(
+        handles=handles, frameon=False, fontsize=8, ncols=len(handles), loc="outside lower center"
     )
+    return figure
 
 
-def _panels(width: float, height: float, ratios: Sequence[float]) -> tuple[Figure, list[Any]]:
-    figure = Figure((width, height), layout="constrained")
-    panels = figure.subplots(1, len(ratios), width_ratios=ratios, squeeze=False)
-    return figure, list(panels[0])
+def _forest(axes: Any, rows: Sequence[tuple[str, Comparison]], title: str, reach: float) -> None:
+    axes.axvspan(-MARGIN, MARGIN, color="#eef0f2", zorder=0)
+    axes.axvline(0, color="#8a8f98", linewidth=0.8)
+    y, ticks, group = 0, [], ""
+    for heading, c in rows:
+        if heading != group:
+            axes.text(-reach + 0.2, y, heading, fontsize=7, va="center", weight="bold")
+            group, y = heading, y - 1
+        interval = c.interval
+        axes.plot([interval.low, interval.high], [y, y], color=COLORS[c.data], linewidth=1.2)
+        axes.plot(interval.mean, y, "o", color=COLORS[c.data], markersize=3)
+        ticks.append((y, _label(c)))
+        y -= 1
+    axes.set_yticks([at for at, _ in ticks], [label for _, label in ticks], fontsize=6)
+    axes.set_ylim(y, 1)
+    axes.set_xlim(-reach, reach)
+    axes.tick_params(axis="y", length=0)
+    axes.set_title(title, fontsize=9)
+    axes.set_xlabel("test F1 over plain training (95 % t-interval; band: ±1)", fontsize=8)
 
 
-def _whisker(
-    axes: Any, difference: Difference, y: float, marker: str, color: str, hollow: bool
-) -> None:
-    interval = difference.interval
-    if interval.known:
-        axes.plot(
-            [interval.low, interval.high],
-            [y, y],
-            color=color,
-            lw=1.2 if hollow else 1.9,
-            solid_capstyle="round",
-        )
-    axes.plot(interval.mean, y, marker, color=color, ms=5, mfc="white" if hollow else color)
+def _label(c: Comparison) -> str:
+    """`rate: sub rate=0.4` as `rate 0.4`, `defaults: btc 50 sub` as `BTC, 50 sentences`."""
+    if c.sweep == "defaults":
+        return f"{CORPORA[c.data]}, {c.arm.split()[1]} sentences"
+    if c.sweep.endswith("-main"):
+        return f"{CORPORA[c.data]}: {c.arm}"
+    words = re.sub(r"\b(sub|variant=sub|models/)|(?<=\b)(rate|alpha|table|distance|lm)=", "", c.arm)
+    return f"{c.sweep}: {' '.join(words.split()) or 'sub'}"

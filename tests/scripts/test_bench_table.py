@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from results_data import read_tables
+
 ROOT = Path(__file__).parents[2]
-
-from results_numbers import measure_all  # noqa: E402
-
 Record = Callable[..., None]
 
 
@@ -47,9 +46,9 @@ def test_a_case_has_one_row_with_its_ratio_to_the_peer_or_else_to_the_limit(
     ]
 
 
-def test_the_page_of_the_sweeps_does_not_take_it_for_a_sweep(
+def test_the_tables_of_the_sweeps_do_not_take_it_for_a_sweep(
     record: Record, tmp_path: Path
 ) -> None:
     record("pool", "build", 1.0, "s", table=tmp_path / "bench.csv")
 
-    assert measure_all(tmp_path, tmp_path) == {}
+    assert read_tables(tmp_path) == {}
