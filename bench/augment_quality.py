@@ -17,7 +17,8 @@ import numpy as np
 
 from common import load
 from seqmix.app.build import parse_score_range
-from seqmix.augment.discriminator import DEFAULT_RANGE, Perplexity
+from seqmix.augment.discriminator import Perplexity
+from seqmix.augment.score_range import DEFAULT_RANGE
 from seqmix.augment.seqmix import SeqMix, base_of
 from seqmix.augment.table import Table, encoder_table
 from seqmix.data.augmented import Augmented

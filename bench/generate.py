@@ -18,8 +18,9 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from common import load, record, show
 from reference import generate, nearest_token, perplexity
-from seqmix.augment.discriminator import Perplexity, ScoreRange
+from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.pairing import Pairing
+from seqmix.augment.score_range import ScoreRange
 from seqmix.augment.seqmix import SeqMix
 from seqmix.augment.table import Table, encoder_table, vocabulary_table
 from seqmix.starter.loader import load_language_model, starter_tokenizer

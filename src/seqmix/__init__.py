@@ -16,8 +16,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # so that editors and type checkers see what is imported when first used
-    from seqmix.augment.discriminator import Perplexity, ScoreRange
+    from seqmix.augment.discriminator import Perplexity
     from seqmix.augment.replacement import Replacement
+    from seqmix.augment.score_range import ScoreRange
     from seqmix.augment.seqmix import SeqMix
     from seqmix.data.formats import read, write
     from seqmix.data.samples import sample
@@ -52,7 +53,7 @@ _PUBLIC = {
     "SeqMix": "seqmix.augment.seqmix",
     "Replacement": "seqmix.augment.replacement",
     "Perplexity": "seqmix.augment.discriminator",
-    "ScoreRange": "seqmix.augment.discriminator",
+    "ScoreRange": "seqmix.augment.score_range",
     "ActiveLearner": "seqmix.loop.learner",
     "Recipe": "seqmix.loop.learner",
     "Pool": "seqmix.loop.pool",

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from reference import perplexity
-from seqmix.augment.discriminator import Perplexity, ScoreRange
+from seqmix.augment.discriminator import Perplexity
+from seqmix.augment.score_range import ScoreRange
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.starter import load_language_model
@@ -190,22 +191,10 @@ def test_a_sentence_longer_than_the_model_is_cut_without_alarm() -> None:
 
 
 def test_quantiles_become_scores_of_the_real_sentences() -> None:
-    limits = ScoreRange(0.25, 0.75, quantiles=True).of([1.0, 2.0, 3.0, 4.0, 5.0])
+    limits = ScoreRange(0.25, 0.75, quantiles=True).in_scores([1.0, 2.0, 3.0, 4.0, 5.0])
 
     assert (
         limits.holds(2.0) and limits.holds(4.0) and not limits.holds(1.9) and not limits.holds(4.1)
-    )
-
-
-def test_a_soft_range_keeps_by_luck_and_cuts_nowhere() -> None:
-    limits = ScoreRange(0, 500, soft=True)
-
-    assert limits.most == math.inf and ScoreRange(0, 500).most == 500
-    assert limits.holds(500, 0.49) and not limits.holds(500, 0.51)
-    assert (
-        limits.holds(4500, 0.09)
-        and not limits.holds(4500, 0.11)
-        and not limits.holds(math.inf, 0.5)
     )
 
 
@@ -213,14 +202,6 @@ def test_a_soft_range_keeps_by_luck_and_cuts_nowhere() -> None:
 def test_an_empty_range_is_refused(bad: tuple) -> None:
     with pytest.raises(ConfigError, match="score range"):
         ScoreRange(*bad)
-
-
-@pytest.mark.parametrize(
-    "bad", [{"low": 1.0}, {"high": math.inf}, {"low": 0.0, "high": 0.9, "quantiles": True}]
-)
-def test_a_soft_range_is_one_finite_score(bad: dict) -> None:
-    with pytest.raises(ConfigError, match="soft score range"):
-        ScoreRange(**bad, soft=True)
 
 
 def test_a_relative_range_is_not_in_quantiles() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seqmix.augment.mixing import Mixed, like, mix, mix_rows, rewritten
 from seqmix.augment.pairing import Stretch
-from seqmix.augment.table import Table, encoder_table
+from seqmix.augment.table import encoder_table
 from seqmix.data.sentence import Sentence
 from tests.support.toys import TAGS, toy_table
 
@@ -95,37 +95,6 @@ def test_the_casing_of_the_parent_is_kept_only_when_asked_for() -> None:
         "Rome",
         "today",
     )
-
-
-def test_a_word_of_pieces_starts_with_a_word_and_goes_on_with_pieces() -> None:
-    words = ("a", "b", "c", "d", "x", "y", "z")
-    starts = np.array([word in "abcd" for word in words])
-    vectors = np.random.default_rng(0).standard_normal((7, 3)).astype(np.float32)
-    pieces = {"ax": (0, 4), "by": (1, 5)}
-    table = Table(words, vectors, starts, ~starts, lambda word: pieces[word])
-
-    (mixed,) = mix(
-        [Sentence("s", ("ax",), ("B-X",)), Sentence("t", ("by",), ("B-X",))],
-        [(Stretch(0, 0, 1), Stretch(1, 0, 1))],
-        [0.5],
-        table,
-        "pieces",
-    )
-
-    assert mixed.tokens[0][0] in "cd" and mixed.tokens[0][1:] == "z"
-
-
-def test_words_outside_the_table_are_mixed_piece_by_piece_when_asked() -> None:
-    table = encoder_table()
-    a = Sentence("a", ("Kwasniewski", "Paris"), ("B-PER", "B-LOC"))
-    b = Sentence("b", ("Lukashenko", "Zhirinovsky"), ("B-PER", "B-PER"))
-
-    (mixed,) = mix([a, b], [(Stretch(0, 0, 2), Stretch(1, 0, 2))], [0.5], table, oov="pieces")
-
-    assert all("##" not in word and "[" not in word for word in mixed.tokens)
-    assert mixed.tokens[0] not in ("Kwasniewski", "Lukashenko")
-    pieces = max(len(table.split("Kwasniewski")), len(table.split("Lukashenko")))
-    assert len(mixed.tokens[0]) >= pieces  # as many pieces as the longer parent, joined
 
 
 @pytest.mark.parametrize("any_case", [False, True])

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference import generate, perplexity
-from seqmix.augment.discriminator import Perplexity, ScoreRange
+from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.pairing import Pairing
+from seqmix.augment.score_range import ScoreRange
 from seqmix.augment.seqmix import SeqMix
 from seqmix.data.scheme import repair
 from seqmix.starter import load_language_model

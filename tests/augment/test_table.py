@@ -53,7 +53,6 @@ def test_a_tie_goes_to_the_lowest_id_even_among_many_equal_entries() -> None:
         words,
         np.ones((200, 4), dtype=np.float32),
         np.ones(200, bool),
-        np.zeros(200, bool),
         lambda w: (0,),
     )
 
@@ -69,7 +68,6 @@ def test_float32_rounding_never_decides() -> None:
         tuple(map(str, range(50))),
         vectors,
         np.ones(50, bool),
-        np.zeros(50, bool),
         lambda w: (int(w),),
     )
     query = (vectors[20].astype(float) + vectors[23]) / 2
@@ -162,7 +160,6 @@ def test_vocabularies_that_mark_the_start_of_words_are_read_so() -> None:
         "Lena",
         "Oslo",
     ]
-    assert [word for word, on in zip(table.words, table.goes_on, strict=True) if on] == ["ing"]
 
 
 def test_an_entry_beside_the_parents_must_be_left() -> None:
@@ -201,5 +198,5 @@ def test_hubness_sees_a_hub() -> None:
 
 @pytest.mark.parametrize("distance", ["euclid", ""])
 def test_an_unknown_distance_is_refused(distance: str) -> None:
-    with pytest.raises(ConfigError, match="there are l2, cosine, csls"):
+    with pytest.raises(ConfigError, match="must be l2, cosine or csls"):
         toy_table(distance=distance)

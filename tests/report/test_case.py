@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqmix.augment.discriminator import ScoreRange
+from seqmix.augment.score_range import ScoreRange
 from seqmix.augment.seqmix import SeqMix
 from seqmix.data import formats
 from seqmix.data.augmented import Augmented, Lineage

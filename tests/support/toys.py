@@ -24,13 +24,11 @@ def toy_table(
     vectors = rng.standard_normal((len(words) + 2, width)).astype(np.float32)
     names = ("[CLS]", *words, "piece")
     starts = np.array([name not in ("[CLS]", "piece") for name in names])
-    goes_on = np.array([name == "piece" for name in names])
     ids = {name: i for i, name in enumerate(names)}
     return Table(
         names,
         vectors,
         starts,
-        goes_on,
         lambda word: (ids[word],) if word in ids else (1, len(names) - 1),
         distance,
     )

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from seqmix.augment.combined import BEST, Together
-from seqmix.augment.discriminator import Perplexity, ScoreRange
+from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.pairing import VARIANTS
 from seqmix.augment.replacement import METHODS, Replacement
+from seqmix.augment.score_range import ScoreRange
 from seqmix.augment.seqmix import SeqMix, base_of
 from seqmix.augment.table import Table, contextual_table, encoder_table, vocabulary_table
 from seqmix.data.sentence import Sentence
@@ -142,13 +143,10 @@ def _starter_table(distance: Any) -> Table:
 
 
 def parse_score_range(text: str) -> ScoreRange | None:
-    """`0x,400x` as factors a new word, `0,500` as scores, `5%,95%` as quantiles of the real sentences' scores, `~500` by chance, `off`."""
+    """Read `0x,400x` (factors per new word), `0,500` (scores), `5%,95%` (quantiles of the real sentences' scores) or `off`."""
     if text == "off":
         return None
-    soft = text.startswith("~")
-    low, _, high = (
-        text.partition(",") if not soft else ("0" + text[-1:] * text.endswith("x"), "", text[1:])
-    )
+    low, _, high = text.partition(",")
     unit = next((unit for unit in ("%", "x") if low.endswith(unit) and high.endswith(unit)), "")
     try:
         first, second = (
@@ -156,6 +154,6 @@ def parse_score_range(text: str) -> ScoreRange | None:
         )
     except ValueError:
         raise ConfigError(
-            f"--score-range is {text!r}; it looks like 0x,400x or 0,500 or 5%,95% or ~500 or off"
+            f"--score-range must look like 0x,400x or 0,500 or 5%,95% or off; got {text!r}"
         ) from None
-    return ScoreRange(first, second, unit == "%", soft, unit == "x")
+    return ScoreRange(first, second, quantiles=unit == "%", relative=unit == "x")

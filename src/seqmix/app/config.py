@@ -123,7 +123,6 @@ class Augment(_Section):
     distance: Literal["l2", "cosine", "csls"] = "l2"
     windows: Literal["fixed", "spans"] = "fixed"
     partners: Literal["random", "similar"] = "random"
-    oov: Literal["mean", "pieces"] = "mean"
     seen: bool = False  # only words of the labeled and unlabeled text are generated
     alphabetic: bool = False  # only words made of letters are generated
     min_count: int = Field(

@@ -232,7 +232,7 @@ def _augmenters(
             made["judge"] = Perplexity(wanted.lm, wanted.base) if limits is not None else None
         return build_augmenter(
             wanted.variant, made["table"], judge=made["judge"], window=wanted.window, density=wanted.density, alpha=at(wanted.alpha, round),
-            score_range=limits, windows=wanted.windows, partners=wanted.partners, oov=wanted.oov, keep_case=wanted.keep_case,
+            score_range=limits, windows=wanted.windows, partners=wanted.partners, keep_case=wanted.keep_case,
             max_uses=wanted.max_uses, alphabet=made["alphabet"],
         )  # fmt: skip
 

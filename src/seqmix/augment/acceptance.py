@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seqmix.augment.discriminator import ScoreRange
+from seqmix.augment.score_range import ScoreRange
 from seqmix.data.augmented import Lineage
 from seqmix.data.sentence import Sentence
 from seqmix.protocols import Discriminator
@@ -35,11 +34,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Judging:
-    """A discriminator and a range. `seed` is for soft ranges."""
+    """A discriminator and the range of scores that it accepts."""
 
     judge: Discriminator | None
     limits: ScoreRange | None
-    seed: int = 0
     _real: dict[tuple[str, ...], float] = field(default_factory=dict)  # scores of parents
 
     def scores(self, candidates: Sequence[Candidate]) -> list[float]:
@@ -61,7 +59,7 @@ class Judging:
             return True
         if self.limits.relative:
             score = growth(score, self._real[candidate.parent.tokens], candidate.share * self._unit)
-        return self.limits.holds(score, _luck(candidate, self.seed) if self.limits.soft else 0.0)
+        return self.limits.holds(score)
 
     @property
     def _unit(self) -> float:
@@ -71,7 +69,7 @@ class Judging:
     def _above(self, candidates: Sequence[Candidate]) -> float | NDArray[np.float64]:
         """The highest score that can be kept, for all or for each."""
         if self.limits is None or not self.limits.relative or self.judge is None:
-            return math.inf if self.limits is None else self.limits.most
+            return math.inf if self.limits is None else self.limits.high
         fresh = {
             one.parent.tokens: one.parent
             for one in candidates
@@ -79,7 +77,7 @@ class Judging:
         }
         self._real.update(zip(fresh, self.judge.scores(list(fresh.values())).tolist(), strict=True))
         tallest = (
-            self._unit * math.log(self.limits.most) * (1 + 1e-9)
+            self._unit * math.log(self.limits.high) * (1 + 1e-9)
         )  # rounding must not drop what the range holds
         return np.array(
             [
@@ -99,8 +97,3 @@ def growth(score: float, parent: float, share: float) -> float:
         return math.inf
     tiny = 1e-300
     return math.exp(min(700.0, (math.log(max(score, tiny)) - math.log(max(parent, tiny))) / share))
-
-
-def _luck(candidate: Candidate, seed: int) -> float:
-    """subtle: of the candidate's own, so that it does not depend on the size of the waves."""
-    return float(np.random.default_rng([seed, crc32(candidate.sentence.id.encode())]).random())

@@ -30,58 +30,6 @@ _TEXT = "<|endoftext|>"
 _CHAT = ("<|im_start|>", "<|im_end|>")
 
 
-@dataclass(frozen=True)
-class ScoreRange:
-    """[low, high], as scores or (`quantiles`) as quantiles of the scores of the real labeled sentences.
-
-    `relative` is about how many times less probable each new word alone makes its parent, whatever the parent's length.
-    `soft` cuts nowhere: a score of `high` is kept half the time, lower ones more often, higher ones less.
-    """
-
-    low: float = 0.0
-    high: float = 500.0
-    quantiles: bool = False
-    soft: bool = False
-    relative: bool = False
-
-    def __post_init__(self) -> None:
-        top = 1.0 if self.quantiles else math.inf
-        if not 0 <= self.low < self.high <= top:
-            kind = "quantiles between 0 and 1" if self.quantiles else "scores from 0 up"
-            raise ConfigError(
-                f"the score range {self.low:g},{self.high:g} is empty or out of bounds; give two {kind}, the lower first"
-            )
-        if self.quantiles and self.relative:
-            raise ConfigError("a score range is in quantiles or relative to the parent, not both")
-        if self.soft and (self.quantiles or self.low or math.isinf(self.high)):
-            raise ConfigError(
-                "a soft score range is one finite score, such as ~500, at which half are kept"
-            )
-
-    def of(self, real: Sequence[float]) -> ScoreRange:
-        """The range in scores, once the real sentences' scores are known."""
-        if not self.quantiles:
-            return self
-        low, high = np.quantile(np.asarray(real, dtype=float), [self.low, self.high])
-        return ScoreRange(
-            float(low), float(np.nextafter(high, math.inf)) if high > low else float(low) + 1e-9
-        )
-
-    @property
-    def most(self) -> float:
-        """The highest score that can be kept."""
-        return math.inf if self.soft else self.high
-
-    def holds(self, score: float, luck: float = 0.0) -> bool:
-        """Whether a score lies inside; for a soft range by luck, a number in [0, 1)."""
-        return (
-            luck * (self.high + score) < self.high if self.soft else self.low <= score <= self.high
-        )
-
-
-DEFAULT_RANGE = ScoreRange(0, 400, relative=True)
-
-
 @dataclass
 class Perplexity:
     """Scores sentences under a language model: `starter`, a Hugging Face name, or a folder (GGUF too)."""

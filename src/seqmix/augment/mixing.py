@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seqmix.augment.pairing import Pair, Stretch
 from seqmix.augment.table import Table
 from seqmix.data.sentence import Row, Sentence
-
-Oov = Literal["mean", "pieces"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +28,6 @@ def mix(
     pairs: Sequence[Pair],
     weights: Sequence[float],
     table: Table,
-    oov: Oov = "mean",
     any_case: bool = False,
 ) -> list[Mixed]:
     """Mix all pairs at once: one look-up for every position of every pair.
@@ -49,8 +44,7 @@ def mix(
         for (one, other), weight in zip(pairs, weights, strict=True)
         for t in range(one.end - one.start)
     ]
-    look_up = _by_piece if oov == "pieces" else _by_word
-    chosen = iter(look_up(positions, table, _parents_of(table, any_case)))
+    chosen = iter(_by_word(positions, table, _parents_of(table, any_case)))
     mixed = []
     for (one, other), weight in zip(pairs, weights, strict=True):
         found = [next(chosen) for _ in range(one.end - one.start)]
@@ -149,53 +143,6 @@ def _by_word(
         queries, [_excluded((a, b), table, by_lower) for a, b, _ in positions]
     )
     return [(table.words[id], float(distance)) for id, distance in zip(ids, distances, strict=True)]
-
-
-def _by_piece(
-    positions: Sequence[tuple[str, str, float]],
-    table: Table,
-    by_lower: Mapping[str, Sequence[int]] | None,
-) -> list[tuple[str, float]]:
-    """The nearest entry piece by piece: first pieces start the word, further ones continue it; the longer word's rest stands alone."""
-    queries: list[NDArray[np.float64]] = []
-    excluded: list[list[int]] = []
-    lengths = []
-    for a, b, weight in positions:
-        first, second = table.split(a), table.split(b)
-        lengths.append(max(len(first), len(second)) if table.goes_on.any() else 1)
-        for k in range(lengths[-1]):
-            both = [
-                (pieces[k], share)
-                for pieces, share in ((first, weight), (second, 1 - weight))
-                if k < len(pieces)
-            ]
-            total = sum(share for _, share in both) or 1.0
-            queries.append(
-                np.sum(
-                    [table.vectors[id].astype(np.float64) * (share / total) for id, share in both],
-                    axis=0,
-                )
-            )
-            excluded.append(
-                [
-                    *(id for id, _ in both),
-                    *(_excluded((a, b), table, by_lower) if lengths[-1] == 1 else []),
-                ]
-            )
-    if not queries:
-        return []
-    inside = np.concatenate([np.arange(n) > 0 for n in lengths])
-    ids, distances = table.nearest(np.stack(queries), excluded, inside)
-    found, at = [], 0
-    for n in lengths:
-        found.append(
-            (
-                "".join(table.words[id] for id in ids[at : at + n]),
-                float(distances[at : at + n].mean()),
-            )
-        )
-        at += n
-    return found
 
 
 def _cut(sentences: Sequence[Sentence], stretch: Stretch) -> Sentence:

@@ -12,9 +12,10 @@ from typing import Literal
 import numpy as np
 
 from seqmix.augment.acceptance import Candidate, Judging
-from seqmix.augment.discriminator import DEFAULT_RANGE, Base, Perplexity, ScoreRange
-from seqmix.augment.mixing import Mixed, Oov, mix, rewritten
+from seqmix.augment.discriminator import Base, Perplexity
+from seqmix.augment.mixing import Mixed, mix, rewritten
 from seqmix.augment.pairing import Pair, Pairing, Variant, default_cap
+from seqmix.augment.score_range import DEFAULT_RANGE, ScoreRange
 from seqmix.augment.table import Table, encoder_table
 from seqmix.data.augmented import Augmentation, Augmented, Lineage
 from seqmix.data.scheme import is_legal
@@ -41,7 +42,6 @@ class SeqMix:
     score_range: ScoreRange | None = DEFAULT_RANGE
     windows: Literal["fixed", "spans"] = "fixed"
     partners: Literal["random", "similar"] = "random"
-    oov: Oov = "mean"
     keep_case: bool = False
     max_uses: int | None = None
     weight: float | None = None  # a fixed λ instead of Beta(α, α)
@@ -63,8 +63,6 @@ class SeqMix:
             raise ConfigError(
                 f"max_uses is {self.max_uses}; a parent must be allowed to serve at least once"
             )
-        if self.oov not in ("mean", "pieces"):
-            raise ConfigError(f"oov is {self.oov!r}; it is 'mean' or 'pieces'")
         self.pairing  # noqa: B018  checks its own values
 
     @property
@@ -90,7 +88,7 @@ class SeqMix:
         rejected: list[Augmented] = []
         counts: Counter[str] = Counter()
         seed = int(rng.integers(2**62))
-        judging = Judging(judge, self._limits(sentences, judge), seed)
+        judging = Judging(judge, self._limits(sentences, judge))
         most = (
             _VISITS * n if self.weight is None else 0
         )  # a fixed λ would give the same sentences again
@@ -109,7 +107,7 @@ class SeqMix:
         ):
             counts["pairs"] += len(wave)
             weights = [self._weight(pair, seed, waves.visit) for pair in wave]
-            mixed = mix(sentences, wave, weights, table, self.oov, self.keep_case)
+            mixed = mix(sentences, wave, weights, table, self.keep_case)
             candidates = list(self._candidates(sentences, mixed, waves.visit))
             legal = [candidate for candidate in candidates if candidate.legal]
             fresh = [candidate for candidate in legal if candidate.sentence.tokens not in seen]
@@ -164,7 +162,7 @@ class SeqMix:
     ) -> ScoreRange | None:
         if self.score_range is None or judge is None or not self.score_range.quantiles:
             return self.score_range
-        return self.score_range.of(judge.scores([s for s in sentences if s.tokens]).tolist())
+        return self.score_range.in_scores(judge.scores([s for s in sentences if s.tokens]).tolist())
 
     def _candidates(
         self, sentences: Sequence[Sentence], mixed: Sequence[Mixed], visit: int

@@ -63,7 +63,7 @@ def augment(
         str,
         _judging(
             help="What is accepted: 0x,400x, how many times less probable a new word may make its parent; 0,500, perplexity itself; "
-            "5%,95%, quantiles of the real ones; '~500', by chance; off."
+            "5%,95%, quantiles of the real ones; off."
         ),
     ] = "0x,400x",
     base: Annotated[
@@ -90,10 +90,6 @@ def augment(
     partners: Annotated[
         str, _mixing(help="random or similar (nearest in embedding space).")
     ] = "random",
-    oov: Annotated[
-        str,
-        _mixing(help="Words that are no entry: mean of their pieces, or mixed pieces by pieces."),
-    ] = "mean",
     keep_case: Annotated[
         bool, _mixing(help="A new word takes the casing of the word it replaces.")
     ] = False,
@@ -144,7 +140,7 @@ def augment(
     crew = _crew(part_size, table, workers, engine, address)
     settings: dict[str, Any] = {
         "window": window, "density": density, "alpha": alpha, "score_range": parse_score_range(score_range), "windows": windows,
-        "partners": partners, "oov": oov, "keep_case": keep_case, "max_uses": max_uses, "weight": weight,
+        "partners": partners, "keep_case": keep_case, "max_uses": max_uses, "weight": weight,
         "trace": explain or explain_html is not None,
     }  # fmt: skip
     build_augmenter(

@@ -23,7 +23,7 @@ def mixed(serve: Serve) -> tuple[Any, Any]:
     words = tuple(sorted({token for sentence in labeled for token in sentence.tokens}))
     vectors = np.random.default_rng(1).normal(size=(len(words), 8)).astype(np.float32)
     starts = np.ones(len(words), dtype=bool)
-    table = Table(words, vectors, starts, ~starts, lambda word: (words.index(word),))
+    table = Table(words, vectors, starts, lambda word: (words.index(word),))
     made = seqmix.SeqMix(table=table, score_range=None, density=0.2).augment(
         labeled, 5, np.random.default_rng(0)
     )
