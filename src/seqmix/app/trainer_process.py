@@ -21,7 +21,7 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE, TagSet
 from seqmix.errors import SeqMixError
 from seqmix.protocols import Tagger as AnyTagger
-from seqmix.serve.project import Project, open_project
+from seqmix.serve.project import START, Project, open_project
 from seqmix.serve.trainer.process import work
 from seqmix.serve.trainer.suggestions import Guess
 from seqmix.serve.trainer.trainer import Parts
@@ -56,6 +56,13 @@ def build_parts(project: Project) -> Parts:
     )  # the trainer keeps the quota itself, place by place
     epochs, size = config.training.epochs, config.training.batch_size
 
+    start = None
+    if (folder := project.models / START).is_dir():
+        start = Tagger.load(folder, config.tagger.device)
+    same_tags = start is not None and set(start.tag_set.tags if start.tag_set else ()) == set(
+        tag_set.tags
+    )
+
     def steps(count: int) -> int:
         return epochs * max(_LEAST, -(-count // size))
 
@@ -67,13 +74,14 @@ def build_parts(project: Project) -> Parts:
             yield Guess(best[0].tags, best[0].probability, best[0].by_token)
 
     return Parts(
-        recipe=replace(recipe, steps=steps, match_steps=False),
+        recipe=replace(recipe, steps=steps, match_steps=False, warm=same_tags),
         untrained=untrained,
         spread=POLICIES["kmeans"],
         paths=paths,
         depth=300 if config.query.diverse else _DEPTH.get(config.query.policy),
         without_entity=share,
         looks_back=config.query.policy == "fluctuation",
+        start=start,
     )
 
 

@@ -32,6 +32,7 @@ from seqmix.serve.store.store import Store, create_store, open_store, sqlite_url
 
 FORMAT = 1
 SETTINGS, GUIDELINES, STORE, MODELS = "project.toml", "guidelines.md", "store.sqlite", "models"
+START = "start"  # in models: a tagger to begin with
 MOST_TAGS = 35  # the digits 1 to 9 and the letters: one key each
 _PLAIN = (
     SETTINGS,
@@ -158,6 +159,7 @@ def create_project(
     guidelines: str | None = None,
     seed_labels: Iterable[Sentence] = (),
     keep_labels: bool = False,
+    may_be_empty: bool = False,
 ) -> Created:
     """Make a project: all of it, or nothing. The sentences stream through; `keep_labels` makes those they carry part of the seed."""
     folder = folder.absolute()
@@ -168,7 +170,7 @@ def create_project(
         text = store.add_sentences(sentences, seed=keep_labels, random_seed=settings.seed)
         audit = store.reserve_audit(settings.audit_share)
         counts = store.counts()
-        if not counts.sentences:
+        if not counts.sentences and not may_be_empty:
             raise DataError(
                 "there is nothing to label: the text has no sentence without labels that is not empty"
             )

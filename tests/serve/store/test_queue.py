@@ -9,9 +9,18 @@ from sqlalchemy import event
 
 from seqmix.data.text import from_text
 from seqmix.errors import NotFoundError
-from seqmix.serve.store.queue import Rules, next_sentence, show, why_nothing
+from seqmix.serve.store.queue import (
+    Rules,
+    assign,
+    give_back,
+    in_order,
+    next_sentence,
+    show,
+    why_nothing,
+)
 from seqmix.serve.store.records import Generation, Mark, Rank
 from seqmix.serve.store.store import create_store, sqlite_url
+from tests.support.postgres import wipe
 from tests.support.stores import TAGS, derived, person, small_store
 
 NO_AUDIT = Rules(audit_share=0.0)
@@ -219,6 +228,50 @@ def test_audit_sentences_are_never_ranked_and_never_shown_with_a_suggestion(audi
         assert (given.generation is None) == (given.stream == "audit")
         audited.save(given.sentence.id, 1, "label", [], version=given.version)
     assert all(audited.suggestion(id) == (None, None) for id in audit)
+
+
+def test_the_whole_order_is_the_one_in_which_people_are_asked(audited):
+    audited.publish(Generation(0, 0), [Rank(f"s:{i}", 1.0) for i in range(60)])
+    answer(audited, 1, Rules(audit_share=0.3))
+    order = in_order(audited, 0.3)
+
+    assert len(order) == 59
+    assert [answer(audited, 1, Rules(audit_share=0.3)) for _ in order] == order
+
+
+def test_sentences_that_come_later_join_the_audit_at_the_same_rate(url):
+    with small_store(url, 50, audit=0.2) as store:
+        store.add_sentences(from_text(f"late:{i}", f"Later text {i}") for i in range(400))
+        late = [s.id for s in store.audit_sentences() if s.id.startswith("late")]
+        assert 40 <= len(late) <= 120
+        store.retire([*late, "late:0"])
+        assert len(store.audit_sentences()) == 10
+        assert store.counts().sentences == 450 - len({*late, "late:0"})
+        store.retire([*late, "late:0"], back=True)
+        assert {s.id for s in store.audit_sentences()} >= {*late}
+        assert store.counts().sentences == 450
+    wipe(url)
+    with small_store(url, 0) as store:  # nothing yet, and a share all the same
+        store.reserve_audit(0.5)
+        store.add_sentences(from_text(f"late:{i}", f"Later text {i}") for i in range(100))
+        assert 30 <= len(store.audit_sentences()) <= 70
+
+
+def test_an_assigned_sentence_can_be_answered_whoever_has_it(store, people):
+    anna, bo, cy = people
+    id = answer(store, anna)
+    held = next_sentence(store, cy, NO_AUDIT).sentence.id
+    for sentence in (id, held):
+        with store.writing() as conn:
+            assign(conn, sentence, bo)
+            assign(conn, sentence, bo)
+            store.save(sentence, bo, "label", [Mark(0, 1, "PER")])
+    store.undo(bo)
+    with store.writing() as conn:
+        give_back(conn, held, bo)
+
+    assert [found.annotator for found in store.answers(id)] == ["anna", "bo"]
+    assert store.counts().held == 1
 
 
 def test_audit_sentences_are_asked_in_their_random_order_and_no_stream_blocks_the_other(audited):

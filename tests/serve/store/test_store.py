@@ -652,7 +652,7 @@ def test_a_store_of_an_older_version_is_upgraded_and_keeps_what_it_holds(url):
 
     with open_store(url) as store:
         assert store.noted("schema")["version"] == schema.SCHEMA
-        assert list(store.noted("schema")["migrations"]) == ["2"]
+        assert list(store.noted("schema")["migrations"]) == ["2", "3"]
         assert list(store.events()) == [event]
         with pytest.raises(StoreError, match="append-only"), store.writing() as conn:
             conn.execute(delete(schema.events))
@@ -660,7 +660,8 @@ def test_a_store_of_an_older_version_is_upgraded_and_keeps_what_it_holds(url):
 
 
 def drop_guards(conn) -> None:
-    """Back to version 1, which had no triggers."""
+    """Back to version 1, which had no triggers and nothing external."""
+    schema.external.drop(conn)
     if conn.dialect.name == "sqlite":
         conn.execute(text("DROP TRIGGER events_no_update"))
         conn.execute(text("DROP TRIGGER events_no_delete"))
@@ -1176,6 +1177,7 @@ def test_no_column_may_be_empty_but_these_and_each_table_has_its_key(store):
         "queue": {"sole", "gold", "score", "suggestion"},
         "generations": {"dev", "model"},
         "generated": {"vetoed_by", "vetoed_at"},
+        "external": {"parent", "sentence_id"},
     }
     assert keys == {
         "meta": ("key",),
@@ -1187,4 +1189,5 @@ def test_no_column_may_be_empty_but_these_and_each_table_has_its_key(store):
         "leases": ("sentence_id", "annotator_id"),
         "generations": ("number",),
         "generated": ("id",),
+        "external": ("kind", "id"),
     }

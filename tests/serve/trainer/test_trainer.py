@@ -18,6 +18,7 @@ from seqmix.data.samples import sample
 from seqmix.data.scheme import spans
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
+from seqmix.data.text import from_text
 from seqmix.errors import ModelError
 from seqmix.loop.learner import Recipe
 from seqmix.protocols import Chosen
@@ -29,7 +30,7 @@ from seqmix.serve.store.records import Mark, digest
 from seqmix.serve.trainer import process as background
 from seqmix.serve.trainer.suggestions import Guess, suggestion, with_quota
 from seqmix.serve.trainer.supervisor import Supervisor
-from seqmix.serve.trainer.trainer import Parts, Trainer
+from seqmix.serve.trainer.trainer import TRAIN_NOW, Parts, Trainer
 from tests.support.served import project as new_project
 from tests.support.waiting import until
 
@@ -460,7 +461,8 @@ def test_the_quota_reorders_and_keeps_its_share_at_every_place(empty, share):
 
 
 def test_a_span_is_as_sure_as_its_least_sure_token():
-    found = suggestion(Guess(("B-PER", "I-PER", "O", "B-LOC"), 0.31234567, (0.9, 0.5, 0.99, 0.7)))
+    guess = Guess(("B-PER", "I-PER", "O", "B-LOC"), 0.31234567, (0.9, 0.5, 0.99, 0.7))
+    found = suggestion(guess, ("PER", "LOC"))
 
     assert (
         found["confidence"] == 0.5
@@ -469,6 +471,54 @@ def test_a_span_is_as_sure_as_its_least_sure_token():
         {"start": 0, "end": 2, "tag": "PER", "confidence": 0.5},
         {"start": 3, "end": 4, "tag": "LOC", "confidence": 0.7},
     ]
+    assert suggestion(guess, ("LOC",))["spans"] == found["spans"][1:]
+
+
+def test_who_asks_for_a_training_need_not_wait_for_a_whole_batch(school: Class):
+    school.trainer.step()
+    school.answer(1)
+    assert not school.trainer.step()
+    school.project.store.note(TRAIN_NOW, 1)
+
+    assert school.trainer.step()
+    assert (school.last.number, school.last.labeled) == (1, 1)
+    assert not school.trainer.step()
+
+
+def test_the_first_ranking_is_made_again_when_the_pool_has_doubled(tmp_path):
+    with new_project(tmp_path / "growing", n=20) as own:
+        school = Class(own)
+        school.trainer.step()
+        own.store.add_sentences(from_text(f"late:{i}", f"late text {i}") for i in range(19))
+        assert not school.trainer.step()
+        own.store.add_sentences([from_text("late:19", "one more")])
+        assert school.trainer.step()
+        assert (school.last.number, school.last.dev["pool"]["of"]) == (0, 40)
+        assert not school.trainer.step()
+
+
+def test_a_tagger_to_begin_with_ranks_suggests_and_is_trained_further(tmp_path):
+    start = Lexicon(defaultdict(Counter, Lena=Counter({"B-PER": 9})))
+    with new_project(tmp_path / "begun", n=20, batch=2) as own:
+        school = Class(own, start=start)
+        learned_from = []
+
+        def fit(sentences, steps, rng, last):
+            learned_from.append(last)
+            return school.fit(sentences, steps, rng, last)
+
+        school.trainer.parts = replace(
+            school.parts, recipe=replace(school.parts.recipe, fit=fit, warm=True)
+        )
+        school.trainer.step()
+        suggested = [own.store.suggestion(s.id)[0] for s in own.store.unlabeled()]
+        assert all(found is not None for found in suggested)
+        assert {m["tag"] for found in suggested for m in found["spans"]} == {"PER"}
+        school.answer(2)
+        school.trainer.step()
+        school.answer(2)
+        school.trainer.step()
+    assert learned_from == [start, start]
 
 
 # The real parts.

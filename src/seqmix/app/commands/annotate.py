@@ -7,7 +7,6 @@ import os
 import secrets
 import signal
 import socket
-import sys
 import tempfile
 import threading
 import webbrowser
@@ -20,7 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from seqmix.app.console import say
-from seqmix.errors import ConfigError, DataError
+from seqmix.errors import DataError
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -44,28 +43,18 @@ def annotate(
     from seqmix.app.project_config import project_config
     from seqmix.serve.project import open_project
     from seqmix.serve.store.servers import known_server
-    from seqmix.serve.trainer.supervisor import Supervisor
+    from seqmix.serve.trainer.supervisor import trainer_of
     from seqmix.serve.web.app import create_app
-    from seqmix.serve.web.http_server import server
+    from seqmix.serve.web.http_server import listening, server
     from seqmix.serve.web.security import Hosts
 
     with open_project(project) as own:
         project_config(own.folder, own.settings)  # refused here rather than in the background
-        with _listening(host, port) as listener:
+        with listening(host, port) as listener:
             shown, taken = _name(host), listener.getsockname()[1]
             token = secrets.token_urlsafe(32)
             link = f"http://{shown}:{taken}/login?token={token}"
-            command = [
-                sys.executable,
-                "-m",
-                "seqmix.app.trainer_process",
-                str(own.folder),
-                str(os.getpid()),
-            ]
-            threads = max(1, (os.cpu_count() or 1) - 1)  # a core is left for the page
-            trainer = (
-                Supervisor(command, own.folder / "trainer.log", threads=threads) if train else None
-            )
+            trainer = trainer_of(own.folder) if train else None
             app = create_app(
                 own,
                 (token, _owner(own.store)),
@@ -110,33 +99,6 @@ def _serve(server: Any, listener: socket.socket, trainer: Any) -> None:
         if trainer is not None:
             trainer.stop()
         signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket that listens already, so that a port in use is told before anything starts."""
-    if not 0 <= port <= 65535:
-        raise ConfigError(
-            f"--port is {port}; a port lies between 1 and 65535, 0 takes any that is free"
-        )
-    try:
-        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    except (socket.gaierror, UnicodeError):
-        raise ConfigError(
-            f"--host is {host!r}, which is no address of this machine; 127.0.0.1 is for this machine alone"
-        ) from None
-    with socket.socket(
-        family, kind, proto
-    ) as listener:  # subtle: without proto asyncio leaves Nagle on, 40 ms an answer
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(address)
-            listener.listen(128)
-        except OSError as error:
-            raise ConfigError(
-                f"cannot listen on {host} port {port}: {error.strerror}; give another one with --port"
-            ) from error
-        yield listener
 
 
 def _name(host: str) -> str:

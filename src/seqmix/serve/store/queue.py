@@ -11,6 +11,7 @@ nothing. A skipped sentence is offered to everybody else first and comes back to
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -90,6 +91,34 @@ def next_sentence(
             )
             refresh(conn, id)
         return _given(conn, id, annotator_id, stream)
+
+
+def in_order(store: Store, audit_share: float) -> list[str]:
+    """Return the ids of the sentences nobody has labeled, in the order people are asked for them."""
+    with store.reading() as conn:
+        done = {row.stream: row.n for row in conn.execute(_DONE)}
+        audit, active = (deque(conn.execute(_WAITING[s]).scalars()) for s in ("audit", "active"))
+    order, audited, answered = list[str](), done.get("audit", 0), sum(done.values())
+    while audit and active:
+        due = audited < audit_share * (answered + len(order))
+        order.append((audit if due else active).popleft())
+        audited += due
+    return [*order, *active, *audit]
+
+
+def assign(conn: Connection, sentence_id: str, annotator_id: int) -> None:
+    """Give an annotator a sentence, whoever else has answered it or has it open."""
+    key = {"sentence_id": sentence_id, "annotator_id": annotator_id}
+    if conn.execute(select(leases.c.stream).filter_by(**key)).first() is None:
+        stream = select(queue.c.stream).where(queue.c.sentence_id == sentence_id).scalar_subquery()
+        conn.execute(insert(leases).values(**key, stream=stream, at=time.time()))
+
+
+def give_back(conn: Connection, sentence_id: str, annotator_id: int) -> None:
+    """Take a sentence from an annotator who has it open."""
+    key = {"sentence_id": sentence_id, "annotator_id": annotator_id}
+    conn.execute(delete(leases).filter_by(**key))
+    refresh(conn, sentence_id)
 
 
 def show(store: Store, sentence_id: str, annotator_id: int) -> Given:
@@ -180,6 +209,13 @@ _FREE = {
         queue.c.generation.desc(), queue.c.rank
     ),
 }
+_OPEN = select(queue.c.sentence_id).where(queue.c.state != "done")
+_WAITING = {
+    "audit": _OPEN.where(queue.c.stream == "audit").order_by(queue.c.lot),
+    "active": _OPEN.where(queue.c.stream == "active").order_by(
+        queue.c.generation.desc(), queue.c.rank
+    ),
+}
 _SKIPPED = (
     select(queue.c.sentence_id, queue.c.stream)
     .join_from(current, queue, queue.c.sentence_id == current.c.sentence_id)
@@ -201,6 +237,11 @@ _OVERLAP = (
 _BUSY = (  # the free ones are the many, and are not counted
     select(queue.c.stream, func.count().label("n"))
     .where(queue.c.stream.in_(("audit", "active")), queue.c.state.in_(("done", "held")))
+    .group_by(queue.c.stream)
+)
+_DONE = (
+    select(queue.c.stream, func.count().label("n"))
+    .where(queue.c.stream.in_(("audit", "active")), queue.c.state == "done")
     .group_by(queue.c.stream)
 )
 _OTHER = queue.alias()

@@ -9,6 +9,7 @@
     leases        who has which sentence open
     generations   what each training brought
     generated     what SeqMix made, and what people refused of it
+    external      what another annotation tool holds, by its own ids
 
 Text is stored as JSON in ASCII: PostgreSQL holds no NUL and neither holds half a surrogate pair.
 """
@@ -51,7 +52,7 @@ from seqmix.errors import MissingExtraError, StoreError
 from seqmix.serve.store import postgresql as remote
 from seqmix.serve.store.sqlite_check import harden, vet
 
-SCHEMA = 2
+SCHEMA = 3
 _Key = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up only what it calls INTEGER
 
 tables = MetaData()
@@ -123,7 +124,7 @@ queue = Table(
     "queue",
     tables,
     Column("sentence_id", Text, ForeignKey("sentences.id"), primary_key=True),
-    Column("stream", String(16), nullable=False),  # active, audit or seed
+    Column("stream", String(16), nullable=False),  # active, audit, seed or retired
     Column("state", String(8), nullable=False),  # free, held or done
     Column(
         "lot", BigInteger, nullable=False
@@ -183,6 +184,20 @@ generated = Table(
     Column("vetoed_by", Integer, ForeignKey("annotators.id")),
     Column("vetoed_at", Float),
     Index("generated_order", "generation", "place"),
+)
+
+external = Table(
+    "external",
+    tables,
+    Column("kind", String(16), primary_key=True),  # task or annotation
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("parent", BigInteger),  # the task of an annotation
+    Column("sentence_id", Text, ForeignKey("sentences.id")),  # none: a task without text
+    Column("state", String(16), nullable=False),
+    Column("value", Text, nullable=False),  # JSON, as the tool sent it
+    Index("external_of", "sentence_id"),
+    Index("external_in", "parent"),
+    Index("external_by", "kind", "state"),
 )
 
 _TRIGGERS = {
@@ -335,4 +350,4 @@ def _guard_events(conn: Connection) -> None:
 
 
 # from version n to n + 1; a new store gets the newest tables at once
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _guard_events}
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _guard_events, 2: external.create}

@@ -9,7 +9,7 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, Select, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, case, func, insert, select, update
 
 from seqmix.data.formats.jsonl_tokens import plain_rows
 from seqmix.data.scheme import prefixed
@@ -36,9 +36,17 @@ class Added:
 
 
 def add(
-    conn: Connection, given: Iterable[Sentence], tags: Collection[str], with_labels: bool, seed: int
+    conn: Connection,
+    given: Iterable[Sentence],
+    tags: Collection[str],
+    with_labels: bool,
+    seed: int,
+    audit_lots: int = 0,
 ) -> Added:
-    """Add sentences; those with labels become the seed if `with_labels`, else labels are dropped. Memory holds one page."""
+    """Add sentences; those with labels become the seed if `with_labels`, else labels are dropped.
+
+    Memory holds one page. Sentences whose lot is below `audit_lots` join the audit stream.
+    """
     position = (
         int(conn.execute(select(func.coalesce(func.max(sentences.c.position), -1))).scalar_one())
         + 1
@@ -63,7 +71,8 @@ def add(
             known.add(key)
             labels = _seed(sentence, tags) if with_labels and sentence.labeled else None
             texts.append(_text(sentence, position, key, labels))
-            places.append(_queued(sentence.id, key, labels is not None, lot))
+            stream = "seed" if labels is not None else "audit" if lot < audit_lots else "active"
+            places.append(_queued(sentence.id, key, stream, lot))
             position += 1
         empty += len(page) - len(full)
         new += len(texts)
@@ -84,6 +93,28 @@ def reserve_audit(conn: Connection, share: float) -> int:
         ).scalar_one()
         conn.execute(update(queue).where(active, queue.c.lot <= last).values(stream="audit"))
     return size
+
+
+def audit_lots(conn: Connection, share: float = 0.0) -> int:
+    """Return the lot below which sentences are audited, so that later ones join at the same rate."""
+    last = select(func.max(queue.c.lot)).where(queue.c.stream == "audit")
+    highest = conn.execute(last).scalar()
+    return int(share * _LOTS) if highest is None else int(highest) + 1
+
+
+def retire(conn: Connection, ids: Collection[str]) -> None:
+    """Take sentences out of every stream; their text and their history stay."""
+    streams = queue.c.stream.in_(("active", "audit"))
+    conn.execute(
+        update(queue).where(queue.c.sentence_id.in_(ids), streams).values(stream="retired")
+    )
+
+
+def restore(conn: Connection, ids: Collection[str], audit_lots: int) -> None:
+    """Put retired sentences back into the stream they came from."""
+    stream = case((queue.c.lot < audit_lots, "audit"), else_="active")
+    retired = queue.c.stream == "retired"
+    conn.execute(update(queue).where(queue.c.sentence_id.in_(ids), retired).values(stream=stream))
 
 
 def one(conn: Connection, id: str) -> Sentence | None:
@@ -204,11 +235,11 @@ def _text(sentence: Sentence, position: int, key: str, labels: list[Any] | None)
     }
 
 
-def _queued(id: str, key: str, seed: bool, lot: int) -> dict[str, Any]:
+def _queued(id: str, key: str, stream: str, lot: int) -> dict[str, Any]:
     return {
         "sentence_id": id,
-        "stream": "seed" if seed else "active",
-        "state": "done" if seed else "free",
+        "stream": stream,
+        "state": "done" if stream == "seed" else "free",
         "lot": lot,
         "chance": int(key[:12], 16) / 16**12,
         "generation": -1,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 import numpy as np
-from sqlalchemy import URL, Engine, func, insert, select, text, update
+from sqlalchemy import URL, Connection, Engine, func, insert, select, text, update
 
 from seqmix.data.sentence import Sentence
 from seqmix.serve.store import annotators as people
@@ -43,6 +43,7 @@ from seqmix.serve.store.transactions import Database
 __all__ = ["Store", "create_store", "open_store", "sqlite_url", "store_version"]
 
 _STREAMS = ("active", "audit", "seed")
+_AUDIT_LOTS = "audit_lots"  # noted: the lots that belong to the audit stream
 _STRETCH = 100  # ranks written in one turn, a few milliseconds: somebody may be waiting to save
 
 
@@ -161,19 +162,37 @@ class Store(Database):
     ) -> Added:
         """Add sentences; with `seed`, the labels they carry are kept as given before the project began."""
         with self.writing() as conn:
-            added = texts.add(conn, given, self.tags, seed, random_seed)
-            self.note(
-                "pool",
-                conn.execute(select(func.count()).where(queue.c.stream != "seed")).scalar_one(),
-            )
+            added = texts.add(conn, given, self.tags, seed, random_seed, self._audit_lots(conn))
+            self._count_pool(conn)
             return added
 
     def reserve_audit(self, share: float) -> int:
-        """Set apart the random sentences of the audit stream; how many. Once, when all sentences are added."""
+        """Set apart the random sentences of the audit stream; how many. Once, when all sentences are added.
+
+        Of sentences that are added later, as many join it by chance.
+        """
         with self.writing() as conn:
             size = texts.reserve_audit(conn, share)
+            self.note(_AUDIT_LOTS, texts.audit_lots(conn, share))
             conn.execute(text("ANALYZE"))
             return size
+
+    def retire(self, ids: Collection[str], back: bool = False) -> None:
+        """Take sentences out of the project, which keeps their history; or take them `back`."""
+        with self.writing() as conn:
+            if back:
+                texts.restore(conn, ids, self._audit_lots(conn))
+            else:
+                texts.retire(conn, ids)
+            self._count_pool(conn)
+
+    def _audit_lots(self, conn: Connection) -> int:
+        noted = self.noted(_AUDIT_LOTS)
+        return texts.audit_lots(conn) if noted is None else int(noted)
+
+    def _count_pool(self, conn: Connection) -> None:
+        pool = select(func.count()).where(queue.c.stream.in_(("active", "audit")))
+        self.note("pool", conn.execute(pool).scalar_one())
 
     def count(self) -> int:
         """How many sentences there are, the seed included."""

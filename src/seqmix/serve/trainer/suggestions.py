@@ -42,7 +42,7 @@ def with_quota(order: Sequence[str], some: Collection[str], share: float) -> lis
     return [*placed, *wanted, *others]
 
 
-def suggestion(guess: Guess) -> dict[str, Any]:
+def suggestion(guess: Guess, tags: Collection[str]) -> dict[str, Any]:
     """A guess as the page shows it; a span, and the whole, is as sure as its least sure token."""
     found = [
         {
@@ -52,6 +52,7 @@ def suggestion(guess: Guess) -> dict[str, Any]:
             "confidence": _short(min(guess.by_token[span.start : span.end])),
         }
         for span in spans(guess.tags)
+        if span.type in tags
     ]
     return {"spans": found, "confidence": _short(min(guess.by_token, default=1.0))}
 

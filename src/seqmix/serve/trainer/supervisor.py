@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -16,6 +17,13 @@ _LONGEST = 600.0  # seconds between two starts
 _HEALTHY = 300.0  # … and of life after which a death counts as the first one
 _LOG = 1_000_000  # bytes
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def trainer_of(folder: Path) -> Supervisor:
+    """Return a supervisor of the trainer of a project; it leaves a core for the server."""
+    command = [sys.executable, "-m", "seqmix.app.trainer_process", str(folder), str(os.getpid())]
+    threads = max(1, (os.cpu_count() or 1) - 1)
+    return Supervisor(command, folder / "trainer.log", threads=threads)
 
 
 class Supervisor:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -33,6 +33,7 @@ from seqmix.serve.store.records import Counts, Generation, Rank, digest
 from seqmix.serve.trainer.suggestions import Guess, guessed_marks, suggestion, with_quota
 
 Report = Callable[[str], None]
+TRAIN_NOW = "train_now"  # noted by somebody who does not want to wait for a whole batch
 _SUGGESTED = 2000  # sentences at the top of a ranking that get suggestions
 _KEPT = 2  # models
 _PAGE = 500
@@ -52,6 +53,7 @@ class Parts:
     depth: int | None = None  # sentences the policy can put in order; None: all
     without_entity: float = 0.1  # of those asked, the share in which the model finds nothing
     looks_back: bool = False  # the policy needs the predictions of earlier generations
+    start: Tagger | None = None  # a tagger to begin with; a warm recipe trains it further
     most: int = 20_000  # sentences scored in one go; of a larger pool, a random sample
     first: int = 2_000  # … and before there are labels
 
@@ -72,23 +74,33 @@ class Trainer:
         """Rank or train if it is time to; whether it was."""
         store, settings = self.project.store, self.project.settings
         last = next(iter(store.generations(1)), None)
-        counts = store.counts()
-        due = news(counts, settings, last) >= settings.batch or (
-            last is not None and self._touched(last) >= settings.batch
+        counts, asked = store.counts(), store.noted(TRAIN_NOW)
+        due = (
+            asked is not None
+            or news(counts, settings, last) >= settings.batch
+            or (last is not None and self._touched(last) >= settings.batch)
         )
+        ranks = last is None or (last.number == 0 and (asked is not None or _grown(last, counts)))
         if due and counts.seed + counts.active + counts.audit:
-            return self.train(last, counts)
-        if last is None:
+            ranks = self.train(last, counts)
+        elif ranks:
             self.rank_unseen()
-        return last is None
+        if asked is not None and store.noted(TRAIN_NOW) == asked:
+            self.write(lambda: store.note(TRAIN_NOW, None))
+        return ranks
 
     def rank_unseen(self) -> None:
-        """Generation 0: sentences that differ, from the encoder alone."""
+        """Generation 0: sentences that differ, from the encoder alone; or as the start tagger says."""
         store, rng = self.project.store, self._rng(0)
         self.report("putting the sentences in a first order")
         pool = self._pool(self.parts.first, rng)
         ranks: list[Rank] = []
-        if pool:
+        if pool and self.parts.start is not None:
+            unsure = dict(zip(pool, self.parts.start.unsure(pool.values(), "entropy"), strict=True))
+            ranks = self._suggested(
+                self.parts.start, pool, sorted(pool, key=lambda id: -unsure[id]), unsure
+            )
+        elif pool:
             view = TaggerView(Pool(pool), self.parts.untrained(rng), lambda: (), {}, rng)
             chosen = self.parts.spread(
                 view, min(len(pool), max(100, 10 * self.project.settings.batch)), rng
@@ -114,6 +126,8 @@ class Trainer:
             self.parts.recipe, Pool(self._pool(self.parts.most, rng), labeled), settings.seed
         )
         learner.round, learner.generated, learner.history = number, kept, self._history
+        if self.parts.start is not None and self.parts.recipe.warm:
+            learner.tagger = self.parts.start
         with clock.phase("mixing"):
             made = learner.augment(batch)
             fresh = {digest(one.sentence.tokens): one for one in learner.generated}
@@ -236,11 +250,18 @@ class Trainer:
         ids, scores = learner.query(
             min(len(pool), self.parts.depth or len(pool)), return_scores=True
         )
-        scored = dict(zip(ids, scores, strict=True))
-        top = ids[:_SUGGESTED]
-        best = dict(
-            zip(top, self.parts.paths(learner.tagger, [pool[id] for id in top]), strict=True)
-        )
+        return self._suggested(learner.tagger, pool, ids, dict(zip(ids, scores, strict=True)))
+
+    def _suggested(
+        self,
+        tagger: Tagger,
+        pool: Mapping[str, Sentence],
+        ids: Sequence[str],
+        scored: Mapping[str, float | None],
+    ) -> list[Rank]:
+        """Return the ranks of ids in order, the first of them with suggestions."""
+        top, tags = ids[:_SUGGESTED], self.project.settings.tags
+        best = dict(zip(top, self.parts.paths(tagger, [pool[id] for id in top]), strict=True))
         order = [
             *with_quota(
                 top, {id for id, guess in best.items() if guess.empty}, self.parts.without_entity
@@ -248,7 +269,7 @@ class Trainer:
             *ids[_SUGGESTED:],
         ]
         return [
-            Rank(id, float(scored[id] or 0.0), suggestion(best[id]) if id in best else None)
+            Rank(id, float(scored[id] or 0.0), suggestion(best[id], tags) if id in best else None)
             for id in order
         ]
 
@@ -259,6 +280,12 @@ class Trainer:
 def _seq(last: Generation) -> int:
     """The last event a generation knows of."""
     return int((last.dev or {}).get("seq", 0))
+
+
+def _grown(last: Generation, counts: Counts) -> bool:
+    """Whether there are twice the sentences that generation 0 ranked."""
+    pool = (last.dev or {}).get("pool") or {}
+    return counts.left >= max(1, 2 * int(pool.get("of", 0)))
 
 
 def _hard(sentence: Sentence) -> list[str]:

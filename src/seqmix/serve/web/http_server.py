@@ -14,7 +14,8 @@ import logging
 import resource
 import socket
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -22,6 +23,8 @@ import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from seqmix.errors import ConfigError
 
 _PATIENCE = 10.0  # seconds for the headers of a request
 _MOST = 1000  # connections
@@ -173,3 +176,27 @@ def _descriptors() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return 2 * _MOST if soft == resource.RLIM_INFINITY else soft
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """Open a socket that listens, so that a port in use is reported before anything starts."""
+    if not 0 <= port <= 65535:
+        raise ConfigError(f"--port must be 1 to 65535, or 0 for any that is free; got {port}")
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (socket.gaierror, UnicodeError):
+        raise ConfigError(
+            f"--host must be an address of this machine, such as 127.0.0.1; got {host!r}"
+        ) from None
+    # subtle: without proto asyncio leaves Nagle on, which costs 40 ms per answer
+    with socket.socket(family, kind, proto) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(address)
+            listener.listen(128)
+        except OSError as error:
+            raise ConfigError(
+                f"cannot listen on {host} port {port}: {error.strerror}; give another --port"
+            ) from error
+        yield listener
