@@ -150,6 +150,23 @@ class Tagger:
         return made
 
     @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags in the order of the head's scores."""
+        return self._ready()[2].tags
+
+    @property
+    def network(self) -> Network:
+        """The encoder with its head."""
+        return self._ready()[0]
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerFast:
+        """The encoder's tokenizer."""
+        self._ready()
+        assert self._tokenizer is not None  # set together with the network
+        return self._tokenizer
+
+    @property
     def learning_rate(self) -> float:
         """The rate asked for, or the encoder's own: 3e-4 for the starter, the paper's 5e-5 for others."""
         return self.settings.lr or (3e-4 if base_encoder(self.encoder) == STARTER else 5e-5)

@@ -1,0 +1,1 @@
+"""Trained taggers for other libraries."""
