@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.target import BETWEEN, Finding, Target, put
-from seqmix.app.config import PRESETS, Config, load_config
+from seqmix.app.config import PRESETS, Config, load_config, parse_changes
 from seqmix.app.sweep.spec import jobs, parse_seeds, read_sweep
 from seqmix.app.sweep.table import COLUMNS, read_results
 from seqmix.errors import SeqMixError
@@ -78,7 +78,7 @@ def _set(data: bytes, folder: Path) -> None:
     changes = data.decode("utf-8", "surrogateescape").split("\n")[
         :20
     ]  # as Python gives the bytes of a command line
-    _same_again(load_config("demo", None, changes), folder)
+    _same_again(load_config("demo", changes=parse_changes(changes)), folder)
 
 
 def _same_again(config: Config, folder: Path) -> None:

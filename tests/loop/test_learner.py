@@ -139,34 +139,6 @@ def test_equal_steps_count_what_augmentation_should_have_given() -> None:
     assert counted == [30, 20]
 
 
-def test_fresh_mixes_stand_beside_labels_as_often_at_the_same_steps() -> None:
-    gold, seen = corpus(), []
-
-    def fit(sentences, steps, rng, last):
-        seen.append((len(sentences), sum(s.id.startswith("r0/") for s in sentences), steps))
-        return Lexicon.fit(sentences, steps, rng, last)
-
-    for fresh in (1, 4):
-        made = recipe(
-            fit=fit,
-            augmenter=lambda r: Replacement("duplicate"),
-            rate=lambda r: 0.5,
-            steps=lambda n: n,
-            fresh=fresh,
-        )
-        learner = ActiveLearner(made, Pool.of(gold[20:], gold[:20]), 0)
-        learner.augment(gold[:20])
-        learner.train()
-        learner._committee()
-
-    assert seen[0] == (30, 10, 30) and seen[4] == (120, 40, 30)
-    assert (
-        [(n, steps) for n, _, steps in seen[1:4]]
-        == [(n, steps) for n, _, steps in seen[5:]]
-        == [(30, 30)] * 3
-    )
-
-
 def test_a_learner_saved_and_loaded_goes_on_the_same_way(tmp_path) -> None:
     gold = corpus()
     oracle = GoldOracle(gold)
@@ -259,21 +231,3 @@ def test_a_plain_function_is_a_policy() -> None:
     )
 
     assert learner.query(2, return_scores=True) == (list(learner.pool.unlabeled)[:2], [None, None])
-
-
-def test_a_proxy_looks_at_the_pool_and_the_tagger_is_trained_beside_it() -> None:
-    gold, trained = corpus(60), []
-
-    def proxy(sentences, steps, rng, last):
-        trained.append((len(sentences), steps))
-        return Lexicon({}, 0)  # knows nothing: finds every sentence as unsure as the next
-
-    learner = ActiveLearner(recipe(proxy=proxy), Pool.of(gold[10:], gold[:10]), 0)
-    ids, scores = learner.query(5, return_scores=True)
-
-    assert len(set(scores)) == 1 and learner._tagger is None, "the large tagger was not waited for"
-    learner.query(5), learner.remember()
-    assert trained == [(10, learner.steps)], "once a round"
-    learner.teach(ids, GoldOracle(gold).annotate(learner.pool.take(ids)))
-    learner.query(5)
-    assert [count for count, _ in trained] == [10, 15] and learner.tagger.counts

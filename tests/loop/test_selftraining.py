@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seqmix.augment.replacement import Replacement
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.loop.selftraining import SelfTraining, self_trained, taught
@@ -28,7 +27,7 @@ def sentences(n: int) -> list[Sentence]:
 
 
 def test_three_teachers_tag_two_thousand_sentences_once_unless_told_otherwise():
-    assert SelfTraining() == SelfTraining(3, 2000, 0.0, 1, None, False, 1, 0)
+    assert SelfTraining() == SelfTraining(3, 2000, 0.0, 1, None, 1)
 
 
 def test_rows_are_the_mean_of_the_teachers():
@@ -37,9 +36,8 @@ def test_rows_are_the_mean_of_the_teachers():
     assert one.tags[0] == pytest.approx({"O": 0.7, "B-PER": 0.3})
 
 
-def test_what_all_are_sure_of_is_one_tag_and_hard_always_is():
+def test_what_all_are_sure_of_is_one_tag():
     assert taught([Teacher(0.995, 0.005)], sentences(1))[0].tags == ("O", "O")
-    assert taught([Teacher(0.4, 0.6)], sentences(1), hard=True)[0].tags == ("B-PER", "B-PER")
 
 
 def test_sentences_of_too_little_confidence_are_left_out():
@@ -91,28 +89,6 @@ def test_students_of_one_generation_teach_the_next():
     assert {s.id for s in calls[2][0]} != {s.id for s in calls[4][0]}, (
         "each generation draws its own sentences"
     )
-
-
-@pytest.mark.parametrize(
-    ("sure", "contexts"), [(0.99, {"l", "s0", "s1", "s2", "s4"}), (0.9, {"l"})]
-)
-def test_partners_are_mined_from_the_sentences_that_the_teachers_are_sure_of(sure, contexts):
-    seen = []
-
-    class Spy:
-        def augment(self, own, n, rng):
-            seen.append(({s.id for s in own}, n))
-            return Replacement("duplicate").augment([s for s in own if s.id == "l"], n, rng)
-
-    calls = []
-    fit = lambda own, steps, rng, last: calls.append(list(own)) or Teacher(sure, 1 - sure)  # noqa: E731
-    labeled = [Sentence("l", ("word", "3"), ("O", "B-PER"))]
-    self_trained(fit, lambda: sentences(5), SelfTraining(1, 10, mined=3), Spy)(
-        labeled, None, np.random.default_rng(0), None
-    )
-
-    assert seen == [(contexts, 3)]
-    assert [s.tokens for s in calls[-1][-3:]] == [("word", "3")] * 3 and len(calls[-1]) == 1 + 4 + 3
 
 
 def test_the_same_generator_draws_the_same_sentences():

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from seqmix.augment.combined import BEST, Together
+from seqmix.augment.combined import COMBINED, Together
 from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.pairing import VARIANTS
 from seqmix.augment.replacement import METHODS, Replacement
@@ -36,7 +36,7 @@ from seqmix.query.uncertainty import (
 from seqmix.starter import STARTER
 from seqmix.tagger import Settings, Tagger
 
-AUGMENTERS = (*VARIANTS, *METHODS, BEST)
+AUGMENTERS = (*VARIANTS, *METHODS, COMBINED)
 POLICIES: Mapping[str, Policy] = {
     "random": random_order,
     "lc": LeastConfidence(),
@@ -78,7 +78,7 @@ def build_augmenter(
     """SeqMix in one of its variants, or a baseline, by name; no base means the variant's."""
     if variant in METHODS:
         return Replacement(variant)
-    if variant == BEST:
+    if variant == COMBINED:
         spans = build_augmenter("sub", table, lm, base, judge, **{**settings, "windows": "spans"})
         return Together((Replacement("mention"), spans))
     if variant not in VARIANTS:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import tomllib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -61,7 +62,6 @@ class Training(_Section):
     lr: float | None = Field(default=None, gt=0, lt=1)
     batch_size: Count = 32
     max_pieces: int = Field(default=128, ge=8, le=2**31)
-    smoothing: float = Field(default=0.0, ge=0, lt=1)  # of the labels
     mixup: float | None = Field(default=None, gt=0, le=1e6)
 
 
@@ -83,9 +83,6 @@ class SelfTraining(_Section):
     )  # how often the labeled sentences stand in the student's set
     steps: int | None = Field(default=None, ge=1)  # the student's
     generations: int = Field(default=1, ge=1)  # students of one are the teachers of the next
-    mined: int = Field(
-        default=0, ge=0
-    )  # generated for the student from what its teachers learned from and are sure of
 
 
 class Query(_Section):
@@ -100,19 +97,15 @@ class Query(_Section):
     tokens: int | None = Field(
         default=None, ge=1
     )  # a budget in tokens a round; size is then the most sentences
-    proxy: str | None = (
-        None  # an encoder, such as "starter", that looks at the pool in place of a larger one
-    )
 
 
 class Augment(_Section):
     """What is generated from each batch of labeled sentences."""
 
     variant: Literal[
-        "none", "whole", "sub", "label", "mention", "token", "shuffle", "duplicate", "best"
+        "none", "whole", "sub", "label", "mention", "token", "shuffle", "duplicate", "mention+sub"
     ] = "sub"
     rate: Rate | Annotated[list[Rate], Field(min_length=1)] = 0.2
-    fresh: Count = 1  # generate so many times as many: none comes twice in so many epochs
     alpha: Positive | Annotated[list[Positive], Field(min_length=1)] = 8.0
     window: Count = 5
     density: float = Field(default=0.6, ge=0, le=1)
@@ -194,16 +187,8 @@ class Config(_Section):
                 "query.policy lc is the probability of the Viterbi path and needs tagger.head crf; lc_prime is for the linear head"
             )
         own = self.self_training
-        if not own.teachers and (own.mined or own.generations > 1):
-            raise ValueError(
-                "self_training.mined and self_training.generations need self_training.teachers"
-            )
-        if own.mined and self.augment.variant == "none":
-            raise ValueError("self_training.mined generates with augment.variant, which is none")
-        if own.teachers and self.augment.fresh > 1:
-            raise ValueError(
-                "augment.fresh repeats the labeled sentences, which a student of self_training.teachers would see as often"
-            )
+        if not own.teachers and own.generations > 1:
+            raise ValueError("self_training.generations needs self_training.teachers")
         if self.loop.slice is not None and self.loop.slice < self.loop.seed_size:
             raise ValueError(
                 f"loop.slice ({self.loop.slice}) is smaller than loop.seed_size ({self.loop.seed_size})"
@@ -240,16 +225,18 @@ class Config(_Section):
                     own[key] = everything[section][key]
             if not chosen[section]:
                 del chosen[section]
+        if self.augment.variant == "mention+sub":
+            chosen["augment"]["variant"] = "best"  # as the variant was called when it was measured
         return hashlib.sha256(json.dumps([1, chosen], sort_keys=True).encode()).hexdigest()[:12]
 
 
 def load_config(
-    preset: str | None,
+    preset: str | None = None,
     file: Path | None = None,
-    changes: list[str] | None = None,
+    changes: Mapping[str, Any] | None = None,
     seed: int | None = None,
 ) -> Config:
-    """A preset, then a TOML file, then `section.key=value` changes on top of each other."""
+    """Return the config of a preset, a TOML file over it, and changes like {"augment.rate": 0.4} over both."""
     values: dict[str, Any] = {}
     if preset is not None:
         path = PRESETS / f"{preset}.toml"
@@ -260,14 +247,41 @@ def load_config(
         values = _merged(values, _read(path))
     if file is not None:
         values = _merged(values, _read(file))
-    for change in changes or []:
-        values = _merged(values, _change(change))
+    values = _merged(values, nested(changes or {}))
     if seed is not None:
         values["seed"] = seed
     try:
         return Config.model_validate(values)
     except ValidationError as error:
         raise ConfigError(refusal(error, Config)) from error
+
+
+def parse_changes(texts: Iterable[str] | None) -> dict[str, Any]:
+    """Return the mapping that `--set` strings mean.
+
+    >>> parse_changes(["augment.rate=0.4", "query.policy=mnlp"])
+    {'augment.rate': 0.4, 'query.policy': 'mnlp'}
+    """
+    changes: dict[str, Any] = {}
+    for key, value in map(_parse_change, texts or ()):
+        changes.pop(key, None)  # the last one counts, and comes last
+        changes[key] = value
+    return changes
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the mapping with dotted keys as sections.
+
+    >>> nested({"augment.rate": 0.4})
+    {'augment': {'rate': 0.4}}
+    """
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        branch: Any = nested(value) if isinstance(value, Mapping) else value
+        for part in reversed(key.split(".")):
+            branch = {part: branch}
+        tree = _merged(tree, branch)
+    return tree
 
 
 def text_for(folder: Path, config: Config) -> str:
@@ -298,22 +312,17 @@ def _joined(pair: re.Match[str]) -> str:
     return f"\\U{ord(character):08x}"
 
 
-def _change(text: str) -> dict[str, Any]:
-    """`augment.rate=0.4`: the value is TOML, or a plain word."""
+def _parse_change(text: str) -> tuple[str, Any]:
+    """Split `augment.rate=0.4`; the value is TOML, or a plain word."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ConfigError(
-            f"--set takes section.key=value, such as augment.rate=0.4; found {text[:80]!r}"
+            f"--set takes section.key=value, such as augment.rate=0.4; got {text[:80]!r}"
         )
     try:
-        parsed = tomllib.loads(f"x = {value}")["x"]
+        return key.strip(), tomllib.loads(f"x = {value}")["x"]
     except (ValueError, RecursionError):
-        parsed = value.strip()
-    change: Any = parsed
-    for part in reversed(key.strip().split(".")):
-        change = {part: change}
-    assert isinstance(change, dict)
-    return change
+        return key.strip(), value.strip()
 
 
 def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def build_recipe(
 
     def settings(steps: int | None) -> Settings:
         return Settings(
-            training.epochs, steps, training.lr, training.batch_size, max_pieces=training.max_pieces, smoothing=training.smoothing,
+            training.epochs, steps, training.lr, training.batch_size, max_pieces=training.max_pieces,
             mixup=training.mixup,
         )  # fmt: skip
 
@@ -151,17 +151,6 @@ def build_recipe(
         tagger.settings = settings(steps)
         return tagger.fit(sentences, rng, tag_set, warm=last is not None)
 
-    def proxy(
-        sentences: Sequence[Sentence],
-        steps: int | None,
-        rng: np.random.Generator,
-        last: AnyTagger | None,
-    ) -> AnyTagger:
-        assert config.query.proxy is not None  # else it is not given to the recipe
-        return Tagger(
-            config.query.proxy, config.tagger.head, settings(steps), config.tagger.device
-        ).fit(sentences, rng, tag_set)
-
     def steps(count: int) -> int:
         return max(training.min_steps, training.epochs * math.ceil(count / training.batch_size))
 
@@ -169,9 +158,7 @@ def build_recipe(
     student = SelfTraining(**wanted.model_dump())
     augmenter = _augmenters(config, seed_set, unlabeled, name)
     recipe = Recipe(
-        fit=self_trained(fit, lambda: unlabeled, student, lambda: augmenter(0))
-        if wanted.teachers
-        else fit,
+        fit=self_trained(fit, lambda: unlabeled, student) if wanted.teachers else fit,
         policy=build_policy(
             config.query.policy,
             config.query.diverse,
@@ -180,11 +167,9 @@ def build_recipe(
         ),
         augmenter=augmenter,
         rate=lambda round: at(config.augment.rate, round),
-        fresh=config.augment.fresh,
         steps=steps,
         match_steps=config.loop.match_steps,
         warm=config.loop.warm,
-        proxy=proxy if config.query.proxy else None,
     )
     if not config.augment.guard or config.augment.variant == "none":
         return recipe, None

@@ -14,7 +14,7 @@ from seqmix.app.config import Config
 from seqmix.data.sentence import Row, Sentence
 from seqmix.errors import ModelError
 
-DATA, MODELS = ("train", "dev", "test"), ("encoder", "lm", "proxy")
+DATA, MODELS = ("train", "dev", "test"), ("encoder", "lm")
 _SHORT = 12  # characters in a table
 
 
@@ -25,11 +25,11 @@ def data_digests(splits: Mapping[str, Sequence[Sentence]]) -> dict[str, str]:
 
 def model_digests(config: Config) -> dict[str, str]:
     """A digest of each model the config names as a local folder, by what the model is for."""
-    named = (config.tagger.encoder, config.augment.lm, config.query.proxy)
+    named = (config.tagger.encoder, config.augment.lm)
     return {
         use: folder_digest(Path(name))
         for use, name in zip(MODELS, named, strict=True)
-        if name is not None and Path(name).is_dir()
+        if Path(name).is_dir()
     }
 
 

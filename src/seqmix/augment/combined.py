@@ -12,7 +12,7 @@ from seqmix.data.augmented import Augmentation, Augmented
 from seqmix.data.sentence import Sentence
 from seqmix.protocols import Augmenter
 
-BEST = "best"  # half replaced mentions, half mixed spans; how it does beside mentions alone is in docs/results.md
+COMBINED = "mention+sub"  # half replaced mentions, half mixed spans
 
 
 @dataclass(frozen=True)

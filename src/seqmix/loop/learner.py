@@ -22,7 +22,7 @@ from seqmix.protocols import Augmenter, Chosen, Policy, Tagger
 
 Fit = Callable[[Sequence[Sentence], int | None, np.random.Generator, Tagger | None], Tagger]
 FORMAT_VERSION = 1
-_PHASES = ("seed", "query", "augment", "train", "committee", "stop", "proxy")
+_PHASES = ("seed", "query", "augment", "train", "committee", "stop")
 REMEMBERED = 4  # rounds of predictions kept for policies that look back
 
 
@@ -45,10 +45,6 @@ class Recipe:
     match_steps: bool = True  # count the sentences augmentation should give even where there is none, so that arms take equal steps
     warm: bool = False
     members: int = 3
-    fresh: int = 1  # generate so many times as many, and learn from the labeled sentences as often: none comes twice in so many epochs
-    proxy: Fit | None = (
-        None  # fits a smaller tagger that looks at the pool in place of the large one
-    )
 
 
 class ActiveLearner:
@@ -61,7 +57,6 @@ class ActiveLearner:
         self.nominal = 0  # sentences augmentation was asked for so far
         self.history: dict[str, list[list[str]]] = {}
         self._tagger: Tagger | None = None
-        self._proxy: tuple[int, Tagger] | None = None  # and the round it was trained in
 
     @property
     def tagger(self) -> Tagger:
@@ -75,21 +70,11 @@ class ActiveLearner:
     def tagger(self, tagger: Tagger) -> None:
         self._tagger = tagger
 
-    @property
-    def selector(self) -> Tagger:
-        """Who looks at the pool: the tagger, or where the recipe has a proxy that one, trained on the same sentences."""
-        if self.recipe.proxy is None:
-            return self.tagger
-        if self._proxy is None or self._proxy[0] != self.round:
-            rng = generator(self.seed, self.round, "proxy")
-            self._proxy = self.round, self.recipe.proxy(self._sentences(), self.steps, rng, None)
-        return self._proxy[1]
-
     def query(self, n: int, return_scores: bool = False) -> Any:
         """The ids of the n sentences to label next, the most wanted first; with their scores when asked."""
         self.pool.check(n)
         rng = generator(self.seed, self.round + 1, "query")
-        view = TaggerView(self.pool, self.selector, self._committee, self.history, rng)
+        view = TaggerView(self.pool, self.tagger, self._committee, self.history, rng)
         ids = self.recipe.policy(view, n, rng)
         self.pool.take(ids)  # refuses strangers and repetitions
         scores = ids.scores if isinstance(ids, Chosen) else {}
@@ -97,7 +82,7 @@ class ActiveLearner:
 
     def wanted(self, labeled: int) -> int:
         """How many sentences augmentation is asked for when so many have been labeled."""
-        return round(self.recipe.rate(self.round) * self.recipe.fresh * labeled)
+        return round(self.recipe.rate(self.round) * labeled)
 
     def augment(self, batch: Sequence[Sentence]) -> Augmentation:
         """New sentences from the newly labeled ones only (Algorithm 1), accumulated."""
@@ -119,7 +104,7 @@ class ActiveLearner:
     def steps(self) -> int | None:
         """Optimizer steps a training takes now; with matched steps the same for all arms, whatever was generated."""
         generated = self.nominal if self.recipe.match_steps else len(self.generated)
-        return self.recipe.steps(len(self.pool.labeled) + -(-generated // self.recipe.fresh))
+        return self.recipe.steps(len(self.pool.labeled) + generated)
 
     def train(self) -> Tagger:
         """Train on everything labeled and generated so far."""
@@ -133,7 +118,7 @@ class ActiveLearner:
         """Keep this round's predictions on the pool for policies that look at their history."""
         for sentence, paths in zip(
             self.pool.unlabeled.values(),
-            self.selector.best_paths(self.pool.unlabeled.values()),
+            self.tagger.best_paths(self.pool.unlabeled.values()),
             strict=True,
         ):
             self.history.setdefault(sentence.id, []).append(list(paths[0].tags))
@@ -149,22 +134,16 @@ class ActiveLearner:
     def _committee(self) -> list[Tagger]:
         """Members that really differ, each its own seed and bootstrap sample of the sentences; they take as many steps as the tagger."""
         members = []
-        labeled, fit = self._sentences(), self.recipe.proxy or self.recipe.fit
+        labeled = self._sentences()
         rng = generator(self.seed, self.round, "committee")
         for own in rng.spawn(self.recipe.members):
-            drawn = [
-                labeled[i]
-                for i in own.integers(len(labeled), size=len(labeled) // self.recipe.fresh)
-            ]
-            members.append(fit(drawn, self.steps, own, None))
+            drawn = [labeled[i] for i in own.integers(len(labeled), size=len(labeled))]
+            members.append(self.recipe.fit(drawn, self.steps, own, None))
         return members
 
     def _sentences(self) -> list[Sentence]:
         """What is learned from: everything labeled and generated so far."""
-        return [
-            *[*self.pool.labeled.values()] * self.recipe.fresh,
-            *(one.sentence for one in self.generated),
-        ]
+        return [*self.pool.labeled.values(), *(one.sentence for one in self.generated)]
 
     def save(self, folder: Path | str) -> None:
         """Everything but the recipe, which is code: the pool, the labels, what was generated, the tagger."""

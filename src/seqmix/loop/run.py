@@ -307,7 +307,7 @@ def _stop(
     agreements = [line["agreement"] for line in done if line["agreement"] is not None]
     left = learner.pool.unlabeled.values() if plan.stopping.uncertainty is not None else None
     uncertainty = (
-        None if left is None else max(learner.selector.unsure(left, "entropy"), default=0.0)
+        None if left is None else max(learner.tagger.unsure(left, "entropy"), default=0.0)
     )  # the highest mean token entropy
     reason = plan.stopping.reason(done[-1]["labeled"], done[-1]["tokens"], agreements, uncertainty)
     if reason is None and not learner.pool.unlabeled:

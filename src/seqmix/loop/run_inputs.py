@@ -15,7 +15,7 @@ from seqmix.loop.rounds import read_object
 INPUTS = "inputs.json"
 Inputs = Mapping[
     str, str
-]  # digests by name: train, dev and test; encoder, lm and proxy where they are local folders
+]  # digests by name: train, dev and test; encoder and lm where they are local folders
 _SPLITS = ("train", "dev", "test")
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from seqmix.data.sentence import Row, Sentence
 from seqmix.loop.learner import Fit
-from seqmix.protocols import Augmenter, Tagger
+from seqmix.protocols import Tagger
 
 _SURE, _TRIFLE = (
     0.98,
@@ -31,18 +31,15 @@ class SelfTraining:
     confidence: float = 0.0  # mean probability of the best tags that a sentence must reach
     repeat: int = 1  # how often the labeled sentences stand in the student's set
     steps: int | None = None  # the student's optimizer steps; None: as many as its set takes
-    hard: bool = False  # take the teachers' best tag as certain
     generations: int = 1  # the students of one generation teach the next
-    mined: int = 0  # sentences to generate from what the teachers learned from and those of the pool that they are sure of
 
 
 def self_trained(
     fit: Fit,
     unlabeled: Callable[[], Sequence[Sentence]],
-    wanted: SelfTraining,
-    augmenter: Callable[[], Augmenter | None] = lambda: None,
+    settings: SelfTraining,
 ) -> Fit:
-    """The same way to fit, with a student after it; `unlabeled` gives the pool as it is then, `augmenter` what mines it."""
+    """Return a fit that trains a student after its teachers; `unlabeled` gives the pool of that moment."""
 
     def student(
         sentences: Sequence[Sentence],
@@ -50,22 +47,20 @@ def self_trained(
         rng: np.random.Generator,
         last: Tagger | None,
     ) -> Tagger:
-        draws = rng.spawn(wanted.teachers + 1)
+        draws = rng.spawn(settings.teachers + 1)
         teachers = [fit(sentences, steps, own, last) for own in draws[1:]]
         labeled = {sentence.tokens for sentence in sentences}
         pool = [
             sentence for sentence in unlabeled() if len(sentence) and sentence.tokens not in labeled
         ]
-        for generation in range(wanted.generations, 0, -1):
-            chosen = [pool[i] for i in np.sort(draws[0].permutation(len(pool))[: wanted.sentences])]
-            tagged = taught(teachers, chosen, wanted.confidence, wanted.hard)
-            learned = (
-                [*sentences] * wanted.repeat
-                + tagged
-                + _mined(sentences, tagged, wanted.mined, augmenter, draws[0])
-            )
+        for generation in range(settings.generations, 0, -1):
+            chosen = [
+                pool[i] for i in np.sort(draws[0].permutation(len(pool))[: settings.sentences])
+            ]
+            learned = [*sentences] * settings.repeat
+            learned += taught(teachers, chosen, settings.confidence)
             teachers = [
-                fit(learned, wanted.steps, own, last)
+                fit(learned, settings.steps, own, last)
                 for own in (draws[1:] if generation > 1 else [rng])
             ]
         return teachers[0]
@@ -77,7 +72,6 @@ def taught(
     teachers: Sequence[Tagger],
     sentences: Sequence[Sentence],
     confidence: float = 0.0,
-    hard: bool = False,
 ) -> list[Sentence]:
     """The sentences with the teachers' mean tag distributions as their rows; those of too little confidence are left out."""
     tag_set = teachers[0].tag_set
@@ -88,32 +82,13 @@ def taught(
     ):
         mean = np.mean(probs, axis=0)
         if mean.max(axis=1).mean() >= confidence:
-            found.append(
-                replace(sentence, tags=tuple(_row(row, tag_set.tags, hard) for row in mean))
-            )
+            found.append(replace(sentence, tags=tuple(_row(row, tag_set.tags) for row in mean)))
     return found
 
 
-def _mined(
-    learned: Sequence[Sentence],
-    tagged: Sequence[Sentence],
-    n: int,
-    augmenter: Callable[[], Augmenter | None],
-    rng: np.random.Generator,
-) -> list[Sentence]:
-    """New sentences from those learned from, generated ones included, and the sure ones of the pool: mentions and contexts as partners.
-
-    Sure: at no word do the teachers give a second tag as much as a trifle.
-    """
-    if not n or (made := augmenter()) is None:
-        return []
-    sure = [sentence for sentence in tagged if all(isinstance(row, str) for row in sentence.tags)]
-    return [one.sentence for one in made.augment([*learned, *sure], n, rng)]
-
-
-def _row(weights: NDArray[np.float32], tags: Sequence[str], hard: bool) -> Row:
+def _row(weights: NDArray[np.float32], tags: Sequence[str]) -> Row:
     best = int(weights.argmax())
-    if hard or weights[best] >= _SURE:
+    if weights[best] >= _SURE:
         return tags[best]
     kept = np.where(weights >= _TRIFLE, weights, 0).astype(np.float64)
     kept /= kept.sum()

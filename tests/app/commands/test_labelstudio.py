@@ -104,16 +104,8 @@ def test_a_model_that_is_none_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_round_in_a_process_of_its_own_trains_ranks_and_suggests(tmp_path: Path) -> None:
     encoder = write_bert(tmp_path / "tiny")
-    settings = load_config(
-        None,
-        None,
-        [
-            *_defaults(None),
-            f'tagger.encoder="{encoder}"',
-            "training.lr=3e-3",
-            "training.min_steps=120",
-        ],
-    )
+    changes = {"tagger.encoder": str(encoder), "training.lr": 3e-3, "training.min_steps": 120}
+    settings = load_config(changes={**_defaults(None), **changes})
     backend = build_backend(tmp_path / "state", settings, None, None, "", 24, settle=0.2)
     project = {"id": 1, "created_at": "2026-11-15T11:55:15Z", "label_config": CONFIG}
     with TestClient(create_app(backend), base_url="http://127.0.0.1:9090") as studio:

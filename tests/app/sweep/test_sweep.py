@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from seqmix.app.cli import run
-from seqmix.app.commands import sweep as sweeping
 from seqmix.app.config import load_config
 from seqmix.app.sweep import worker as sweep_worker
 from seqmix.app.sweep.spec import jobs, parse_seeds, read_sweep
@@ -25,6 +23,16 @@ from seqmix.errors import ConfigError, DataError
 from tests.support import tiny
 
 EXPERIMENTS = sorted((Path(__file__).parents[3] / "experiments").glob("*.toml"))
+REMOVED = {  # arms whose settings are gone: experiments/README.md
+    "levers": {
+        "label smoothing",
+        "mention fresh in every epoch",
+        "sub fresh in every second epoch",
+        "sub by chance instead of a cut",
+        "adapted + self-training + best + label smoothing",
+        "adapted + self-training + best + partners from the pool",
+    }
+}
 START = 'title = "T"\ndata = "gazette"\npreset = "demo"\nseeds = 2\n'
 
 
@@ -56,7 +64,11 @@ def test_every_experiment_still_has_the_configs_its_results_were_made_with(path:
     measured = {(row["arm"], row["config"]) for row in csv.DictReader(lines)}
     now = {(arm.name, arm.digest) for arm in read_sweep(path).arms}
 
-    assert measured <= now, "what a preset or a default changed has to be set in the file as it was"
+    removed = {arm for arm, _ in measured} - {arm for arm, _ in now}
+    assert removed <= REMOVED.get(path.stem, set())
+    assert {(arm, config) for arm, config in measured if arm not in removed} <= now, (
+        "what a preset or a default changed has to be set in the file as it was"
+    )
 
 
 def test_the_experiments_are_those_of_the_results_page() -> None:
@@ -66,7 +78,6 @@ def test_the_experiments_are_those_of_the_results_page() -> None:
         "epochs",
         "larger-encoder",
         "larger-lm",
-        "proxy",
         "rate",
         "score-range",
         "smoke",
@@ -116,7 +127,8 @@ def test_arms_times_grid_times_seeds_come_seed_by_seed(tmp_path: Path) -> None:
     assert (
         last.digest
         == load_config(
-            "conll03", None, ["augment.rate=0.4", "augment.alpha=2", "augment.score_range=0,500"]
+            "conll03",
+            changes={"augment.rate": 0.4, "augment.alpha": 2, "augment.score_range": "0,500"},
         ).digest
     )
     assert (
@@ -205,8 +217,6 @@ def test_what_a_command_lacks_is_said_before_anything_starts(
     )
     assert "there is no arm 'x' in mine; there are a" in refused("[arms.a]\n", *out, "--arms", "x")
     assert "it looks like 10" in refused("[arms.a]\n", *out, "--seeds", "0")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "seqmix[scale]" in refused("[arms.a]\n", *out, "--data", str(tmp_path), "--parquet")
     assert not (tmp_path / "out").exists()
 
 
@@ -274,7 +284,7 @@ def test_a_sweep_is_as_many_simulated_runs_and_goes_on_where_it_was(
     )
     capsys.readouterr()
 
-    assert sweep(toys, out, "--workers", "2", "--parquet") == 1
+    assert sweep(toys, out, "--workers", "2") == 1
 
     told = capsys.readouterr().err
     assert (
@@ -307,10 +317,6 @@ def test_a_sweep_is_as_many_simulated_runs_and_goes_on_where_it_was(
         if row["arm"] != "sub"
     )
     _same_as_simulated(toys, tmp_path, rows)
-    pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    assert parquet.read_table(out / "results.parquet").to_pylist() == rows
 
 
 def _same_as_simulated(toys: Path, tmp_path: Path, rows: list[dict[str, object]]) -> None:
@@ -531,35 +537,3 @@ def test_the_smoke_sweep_runs_whole(tmp_path: Path) -> None:
     assert len({(row["steps"], row["round"]) for row in rows}) == 2 and all(
         row["generated"] > 0 for row in rows if row["arm"] == "sub"
     )
-
-
-@pytest.mark.parametrize(
-    ("workers", "share"), [(1, None), (11, None), (12, "12"), (14, "12"), (18, "11"), (1000, "1")]
-)
-def test_many_workers_keep_to_two_shares_of_a_gpu_unless_the_user_said_otherwise(
-    workers: int, share: str | None, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name, seen = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", []
-    monkeypatch.setattr(
-        sweeping, "crew_of", lambda *asked: lambda *jobs: seen.append(os.environ.get(name)) or []
-    )
-    monkeypatch.delenv(name, raising=False)
-    sweep(toys, tmp_path / "a", "--workers", str(workers))
-    assert name not in os.environ
-
-    monkeypatch.setenv(name, "33")
-    sweep(toys, tmp_path / "b", "--workers", str(workers))
-    assert seen == [share, "33"]
-
-
-def test_a_cluster_shares_its_gpus_out_itself(
-    toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name, seen = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", []
-    monkeypatch.setattr(
-        sweeping, "crew_of", lambda *asked: lambda *jobs: seen.append(os.environ.get(name)) or []
-    )
-    monkeypatch.delenv(name, raising=False)
-    sweep(toys, tmp_path, "--workers", "8", "--engine", "ray")
-
-    assert seen == [None]

@@ -26,7 +26,7 @@ from seqmix.app.read_data import (
     group,
     labeled_data,
 )
-from seqmix.augment.combined import BEST
+from seqmix.augment.combined import COMBINED
 from seqmix.augment.pairing import VARIANTS
 from seqmix.augment.replacement import METHODS
 from seqmix.data.augmented import Augmentation, hubness, new_tokens
@@ -53,7 +53,7 @@ def augment(
         typer.Option(help="Where to write the new sentences: JSONL of tokens, with lineage."),
     ] = None,
     variant: Annotated[
-        str, typer.Option(help=", ".join((*VARIANTS, *METHODS, BEST)) + ".")
+        str, typer.Option(help=", ".join((*VARIANTS, *METHODS, COMBINED)) + ".")
     ] = "sub",
     rate: Annotated[float, typer.Option(help="New sentences for each labeled one (r).")] = 0.2,
     alpha: Annotated[float, _mixing(help="λ ~ Beta(α, α).")] = 8.0,
@@ -155,7 +155,7 @@ def augment(
     )
     rng = np.random.default_rng(seed)
     sentences = drawn(labeled_data(data, format, options), limit, rng)
-    mixes = variant in VARIANTS or variant == BEST
+    mixes = variant in VARIANTS or variant == COMBINED
     words = (
         build_table(table, encoder, distance, sentences, rng).narrowed(
             sentences, seen, alphabetic, min_count

@@ -15,13 +15,17 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from seqmix.app.config import Config, load_config
+from seqmix.app.config import Config, load_config, parse_changes
 from seqmix.app.console import say
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError, ModelError, SeqMixError
 
 # people label tens of sentences, not thousands: small batches and a least number of steps, or nothing is learned from them
-_FEW = ["augment.variant=none", "training.batch_size=8", "training.min_steps=60"]
+_FEW: dict[str, Any] = {
+    "augment.variant": "none",
+    "training.batch_size": 8,
+    "training.min_steps": 60,
+}
 
 
 def serve(
@@ -77,7 +81,7 @@ def serve(
         raise ConfigError(
             f"--min-new is {min_new} and --port {port}; the first must be at least 1, the second lie between 0 and 65535"
         )
-    settings = load_config(None, config, [*_defaults(config), *(change or [])], seed)
+    settings = load_config(None, config, {**_defaults(config), **parse_changes(change)}, seed)
     if settings.adapt.epochs:
         raise ConfigError(
             "adapt.epochs would adapt the encoder anew in each round; run seqmix adapt and give --set tagger.encoder=FOLDER"
@@ -115,14 +119,14 @@ def _listening(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _defaults(config: Path | None) -> list[str]:
+def _defaults(config: Path | None) -> dict[str, Any]:
     """Our settings, but for those the file has its own word on."""
     said = {} if config is None else load_config(None, config).model_dump(exclude_unset=True)
-    return [
-        change
-        for change in _FEW
-        if change.partition("=")[0].partition(".")[2] not in said.get(change.partition(".")[0], {})
-    ]
+    return {
+        key: value
+        for key, value in _FEW.items()
+        if key.partition(".")[2] not in said.get(key.partition(".")[0], {})
+    }
 
 
 def build_backend(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from seqmix.app.config import Config, load_config, text_for
+from seqmix.app.config import Config, load_config, parse_changes, text_for
 from seqmix.app.console import emit, err, say
 from seqmix.app.provenance import data_digests, environment, model_digests
 from seqmix.app.splits import read_splits
@@ -29,7 +29,7 @@ def simulate(
         Path | None, typer.Option(help="The run directory; one that was broken off goes on.")
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="conll03, ace05, genia, webpage, best or demo.")
+        str | None, typer.Option(help="conll03, ace05, genia, webpage, few-labels or demo.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file on top of the preset.")] = None,
     change: Annotated[
@@ -44,7 +44,7 @@ def simulate(
     ] = False,
 ) -> None:
     """Run the whole loop against a gold file: query, annotate, augment, train, evaluate."""
-    settings = load_config(preset, config, change, seed)
+    settings = load_config(preset, config, parse_changes(change), seed)
     if dry_run:
         emit(
             settings.toml()
@@ -142,24 +142,18 @@ def report(
 
 
 def training_runs(config: Config) -> int:
-    """How often a tagger is trained: once a round and for the seed set; teachers, a committee, a proxy and the guard train more."""
-    rounds, proxy = config.loop.rounds, config.query.proxy is not None
+    """Count the trainings of a run: one for the seed set and one a round, plus teachers, committee and guard."""
+    rounds = config.loop.rounds
     student = 1 + config.self_training.teachers * config.self_training.generations
-    members = 3 * rounds * (1 if proxy else student) if config.query.policy == "qbc" else 0
+    members = 3 * rounds * student if config.query.policy == "qbc" else 0
     guard = 2 * config.augment.guard * (rounds + 1) if config.augment.variant != "none" else 0
     table = config.augment.table == "trained" and config.augment.variant in (
         "whole",
         "sub",
         "label",
-        "best",
+        "mention+sub",
     )
-    return (
-        (rounds + 1) * student
-        + members
-        + proxy * (rounds + (config.query.policy == "fluctuation"))
-        + guard
-        + table
-    )
+    return (rounds + 1) * student + members + guard + table
 
 
 def _teller(

@@ -23,12 +23,9 @@ from seqmix.data.files import clear_leftovers
 from seqmix.data.locks import locked
 from seqmix.errors import ConfigError
 from seqmix.scale.executors import crew_of
-from seqmix.scale.local_executor import unless_set
 
 if TYPE_CHECKING:
     from seqmix.app.sweep.state import Board
-
-_MANY, _SHARE = 12, 12  # workers, and per cent of a GPU
 
 
 def sweep(
@@ -71,7 +68,6 @@ def sweep(
             help="Another sweep's results.csv: runs with the same config, data and seed are taken from it."
         ),
     ] = None,
-    parquet: Annotated[bool, typer.Option(help="Write results.parquet as well.")] = False,
     dry_run: Annotated[
         bool,
         typer.Option(help="Print the arms and how many runs and trainings they are, and stop."),
@@ -79,7 +75,6 @@ def sweep(
 ) -> None:
     """Run arms × seeds of an experiment into one table of results."""
     from seqmix.app.sweep.state import Board  # here, since it loads scipy
-    from seqmix.app.sweep.table import need_parquet
 
     start = time.monotonic()
     experiment = read_sweep(file)
@@ -98,24 +93,22 @@ def sweep(
     if out is None:
         raise ConfigError("say where the sweep should go: --out DIRECTORY")
     work_through = crew_of(engine, address, gpus)
-    if parquet:
-        need_parquet()
     for arm in chosen:
         Here(out, data, models, device).check(arm)
     inputs = inputs_of(Here(out, data, models, device), experiment.arms, chosen)
     with locked(out):
         clear_leftovers(out)
-        board = Board(experiment, out, reuse or (), parquet, inputs)
+        board = Board(experiment, out, reuse or (), inputs)
         everything = jobs(experiment, chosen, wanted)
         todo = [job for job in everything if not board.has(job)]
-        asked, workers = workers, max(1, min(workers, len(todo)))
+        workers = max(1, min(workers, len(todo)))
         board.begin(everything, todo, workers)
         data, models = (
             place and place.absolute() for place in (data, models)
         )  # workers on other nodes start elsewhere
         work = partial(run_job, Here(out.absolute(), data, models, device, workers))
         try:
-            with _ended_like_ctrl_c(), unless_set(_shared_gpu(asked) if engine == "local" else {}):
+            with _ended_like_ctrl_c():
                 left = work_through(
                     todo,
                     work,
@@ -176,20 +169,6 @@ def _described(
 
 def _minutes(start: float) -> float:
     return (time.monotonic() - start) / 60
-
-
-def _shared_gpu(workers: int) -> dict[str, str]:
-    """At most two shares of the GPU for each of many workers, where MPS shares it.
-
-    Small kernels of processes that may each spread over the whole GPU get in each other's way: kept to 14 %, fourteen took 1.6 times the
-    steps. subtle: by the workers asked for, not those at work, since the size of its share decides how a product is summed up. And never
-    more than 12 %, nor for fewer workers than that suits: with 14 and 18 % losses became NaN on an H200, with 11, 12 and 100 % never.
-    """
-    return (
-        {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(max(1, min(_SHARE, 200 // workers)))}
-        if workers >= _MANY
-        else {}
-    )
 
 
 @contextmanager

@@ -15,7 +15,6 @@ seeds = 10                  # 0 … 9; or a list
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
@@ -206,11 +205,7 @@ def _arm(
     data, preset = values.get("data", sweep.data), values.get("preset", sweep.preset)
     if not isinstance(data, str) or not isinstance(preset, str | None):
         raise ConfigError("data and preset: expected their names as strings")
-    changes = [
-        f"{key}={json.dumps(value, ensure_ascii=False, default=str)}"
-        for key, value in values.items()
-        if key not in _ABOUT_THE_ARM
-    ]
+    changes = {key: value for key, value in values.items() if key not in _ABOUT_THE_ARM}
     config = load_config(preset, None, changes, seed=0)
     return Arm(name, family, data, preset, config, homes.setdefault((data, config.digest), home))
 

@@ -24,7 +24,6 @@ from seqmix.app.sweep.table import (
     ordered,
     read_runs,
     rows_of,
-    write_parquet,
     write_results,
 )
 from seqmix.app.sweep.worker import finished
@@ -44,10 +43,9 @@ class Board:
         experiment: Experiment,
         out: Path,
         reuse: Sequence[Path] = (),
-        parquet: bool = False,
         inputs: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        self.experiment, self.out, self.parquet = experiment, out, parquet
+        self.experiment, self.out = experiment, out
         self.digests = {
             name: (summary(own, DATA), summary(own, MODELS)) for name, own in (inputs or {}).items()
         }  # by arm, as read now
@@ -115,8 +113,6 @@ class Board:
         if self._status is not None:
             self._status.stop()
         self.save()
-        if self.parquet:
-            write_parquet(self.out / "results.parquet", ordered(self.runs, self.experiment))
         if self.failures or (self.out / "failed.csv").exists():
             _write_failures(self.out / "failed.csv", self.failures)
 

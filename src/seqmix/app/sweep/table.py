@@ -12,8 +12,8 @@ from typing import Any
 from seqmix.app.config import load_config
 from seqmix.app.provenance import DATA, MODELS, summary
 from seqmix.app.sweep.spec import Experiment, Job
-from seqmix.data.files import replacing, write_text
-from seqmix.errors import DataError, MissingExtraError, RunError
+from seqmix.data.files import write_text
+from seqmix.errors import DataError, RunError
 from seqmix.loop.rounds import read_object, read_rounds
 from seqmix.loop.run_inputs import read_inputs
 from seqmix.report.curves import load_run
@@ -25,6 +25,7 @@ DIGESTS = (
     "data_digest",
     "models_digest",
 )  # tables from before they were kept lack these columns: unknown
+_RENAMED = {("preset", "best"): "few-labels", ("variant", "best"): "mention+sub"}  # old rows
 _TEXT = (
     "experiment",
     "arm",
@@ -104,9 +105,10 @@ def read_runs(path: Path) -> Runs:
                 name: _value(name, record.get(name, "") if name in DIGESTS else record[name])
                 for name in COLUMNS
             }
+            row |= {name: int(record[name]) for name in ("seed", "round")}  # never empty
             row |= {
-                name: int(record[name]) for name in ("seed", "round")
-            }  # what makes a row: never empty
+                name: _RENAMED.get((name, row[name]), row[name]) for name in ("preset", "variant")
+            }
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
                 f"expected the results of a sweep, with the columns {', '.join(COLUMNS)}",
@@ -138,35 +140,6 @@ def write_results(path: Path, rows: Sequence[Row]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_text(path, out.getvalue())
-
-
-def need_parquet() -> None:
-    """Say now that Parquet cannot be written, not after the sweep."""
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("scale", "results as Parquet") from error
-
-
-def write_parquet(path: Path, rows: Sequence[Row]) -> None:
-    """The table as Parquet."""
-    need_parquet()
-    import pyarrow
-    from pyarrow import parquet
-
-    kinds = [
-        (
-            name,
-            pyarrow.string()
-            if name in _TEXT
-            else pyarrow.int64()
-            if name in _WHOLE
-            else pyarrow.float64(),
-        )
-        for name in COLUMNS
-    ]
-    with replacing(path) as beside:
-        parquet.write_table(pyarrow.Table.from_pylist(list(rows), pyarrow.schema(kinds)), beside)
 
 
 def _value(name: str, text: str) -> Any:

@@ -89,7 +89,7 @@ def inputs_of(here: Here, arms: Sequence[Arm], chosen: Sequence[Arm]) -> dict[st
         try:
             place, config = here.folder(arm.data), here.local(arm.config)
             key = (place, config.data.model_dump_json())
-            named = (config.tagger.encoder, config.augment.lm, config.query.proxy or "")
+            named = (config.tagger.encoder, config.augment.lm)
             if key not in data:
                 data[key] = data_digests(read_splits(place, config))
             if named not in models:
