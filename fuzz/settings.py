@@ -117,7 +117,7 @@ def _project(data: bytes, folder: Path) -> None:
 
 def _run(data: bytes, folder: Path) -> None:
     """What `status` and `report` do with a run directory; a report's figures are left out for their slowness."""
-    from seqmix.app.commands.simulate import status
+    from seqmix.app.commands.simulate.status import status
 
     put(data, folder, _RUN)
     if (folder / "rounds.jsonl").exists():

@@ -104,7 +104,7 @@ def test_trouble_with_the_disk_that_nobody_foresaw_is_one_line(monkeypatch, capf
     def full(*_, **__):
         raise OSError(28, "No space left on device", str(tmp_path / "a.conll"))
 
-    monkeypatch.setattr("seqmix.app.commands.files.read_data", full)
+    monkeypatch.setattr("seqmix.app.commands.files.info.read_data", full)
     assert run(["info", "gazette:dev"]) == 2
 
     assert capfd.readouterr().err == f"error: {tmp_path}/a.conll: No space left on device\n"

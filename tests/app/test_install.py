@@ -99,7 +99,7 @@ def test_a_file_is_scored_without_ray_and_without_pyarrow(model: Path, tmp_path:
     (tmp_path / "notes.txt").write_text("Lena left Oslo.\nAcme hired Omar.\nLena left Oslo.\n")
 
     ended = bare(
-        "score",
+        "rank",
         tmp_path / "notes.txt",
         "--model",
         model,

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from seqmix.app.build import parse_score_range
-from seqmix.app.commands.simulate import training_runs
+from seqmix.app.commands.simulate.simulate import training_runs
 from seqmix.app.config import load_config, parse_changes
 from seqmix.app.plan import build_plan
 from seqmix.app.splits import read_splits

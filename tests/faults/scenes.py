@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from seqmix.app.cli import run
-from seqmix.app.commands import sweep as sweeping
+from seqmix.app.commands.scale import sweep as sweeping
 from seqmix.app.console import say
 from seqmix.app.sweep.state import Event
 from seqmix.app.trainer_process import build_parts

@@ -152,7 +152,7 @@ def test_files_in_another_order_and_cut_elsewhere_give_the_same_bytes(
         for number, part in enumerate(parts):
             (tmp_path / name / f"{number}.jsonl").write_text("".join(part))
         command = [
-            "score",
+            "rank",
             str(tmp_path / name),
             "--model",
             str(model),

@@ -155,7 +155,7 @@ def test_engines_that_are_not_there_are_said_before_anything_starts(
 ) -> None:
     with pytest.raises(ConfigError, match="--engine is 'dask'; it is local or ray"):
         crew_of("dask")
-    with pytest.raises(ConfigError, match="--address auto is a Ray cluster's; give --engine ray"):
+    with pytest.raises(ConfigError, match="give --engine ray:auto"):
         crew_of("local", "auto")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(
@@ -174,11 +174,9 @@ def test_an_address_nobody_answers_at_is_one_line(monkeypatch: pytest.MonkeyPatc
 def test_a_pool_is_scored_and_a_set_augmented_on_a_cluster_as_they_are_here(
     nodes: Any, model: Path, tmp_path: Path
 ) -> None:
-    assert (
-        run(["pool", "build", "gazette:train", "gazette:dev", "--out", str(tmp_path / "pool")]) == 0
-    )
+    assert run(["rank", "gazette:train", "gazette:dev", "--pool", str(tmp_path / "pool")]) == 0
     score = [
-        "score",
+        "rank",
         str(tmp_path / "pool"),
         "--model",
         str(model),
@@ -189,7 +187,7 @@ def test_a_pool_is_scored_and_a_set_augmented_on_a_cluster_as_they_are_here(
         "--out",
     ]
     augment = ["augment", "gazette:train", "--variant", "mention", "--part-size", "250", "--out"]
-    ray_here = ["--engine", "ray", "--address", nodes.address]
+    ray_here = ["--engine", f"ray:{nodes.address}"]
 
     for command in (score, augment):
         assert (
@@ -220,7 +218,7 @@ def test_a_sweep_gives_the_same_table_on_a_cluster(nodes: Any, tmp_path: Path) -
     ]
 
     assert run([*command, str(tmp_path / "a")]) == 0
-    assert run([*command, str(tmp_path / "b"), "--engine", "ray", "--address", nodes.address]) == 0
+    assert run([*command, str(tmp_path / "b"), "--engine", f"ray:{nodes.address}"]) == 0
 
     ours, theirs = (
         [

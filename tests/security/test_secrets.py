@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from seqmix.app.cli import run
+from seqmix.data import formats
 from seqmix.serve.project import Settings, create_project
 from tests.support import tiny
 from tests.support.waiting import until
@@ -90,7 +91,7 @@ def test_tokens_of_annotators_are_in_no_file_no_log_and_no_command_line(
         [s.unlabeled() for s in tiny.toy(8)],
         Settings("names", ("PER",), audit_share=0.0, encoder=encoder, augment="none"),
     )
-    assert run(["project", "annotators", str(folder), "--add", "Ada"]) == 0
+    assert run(["project", str(folder), "--add", "Ada"]) == 0
     ada = capsys.readouterr().out.strip().partition("token=")[2]
 
     with serving(
@@ -138,8 +139,7 @@ def test_the_password_and_the_key_of_label_studio_are_in_no_file_no_log_and_no_c
     tmp_path: Path,
 ) -> None:
     arguments = (
-        "serve",
-        "--label-studio",
+        "labelstudio",
         "--folder",
         str(tmp_path / "studio"),
         "--port",
@@ -190,7 +190,10 @@ def test_a_run_keeps_nothing_of_the_environment(
     for name in ("HF_TOKEN", "LABEL_STUDIO_API_KEY", "SEQMIX_PASSWORD", "MLFLOW_TRACKING_PASSWORD"):
         monkeypatch.setenv(name, KEY)
     encoder = tiny.write_bert(tmp_path / "encoder")
-    fixtures = Path(__file__).parents[1] / "fixtures" / "v1" / "data"
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in ("train", "dev", "test"):
+        formats.write(tiny.toy(12), data / f"{name}.conll")
     changes = (
         f'tagger.encoder="{encoder}"',
         "loop.seed_size=8",
@@ -202,7 +205,7 @@ def test_a_run_keeps_nothing_of_the_environment(
     command = [
         "simulate",
         "--data",
-        str(fixtures),
+        str(data),
         "--out",
         str(tmp_path / "run"),
         *(word for own in changes for word in ("--set", own)),

@@ -79,7 +79,7 @@ def test_every_answer_acknowledged_before_the_backup_began_is_in_it(folder, tmp_
 
 def test_a_backup_of_a_backup_is_the_same_and_none_is_written_over(tmp_path, capfd):
     create_project(tmp_path / "p", [from_text("a", "Lena left")], Settings("n", TAGS))
-    assert run(["project", "backup", str(tmp_path / "p"), str(tmp_path / "one")]) == 0
+    assert run(["project", str(tmp_path / "p"), "--backup", str(tmp_path / "one")]) == 0
     assert "1 sentences and all answers up to event 0" in capfd.readouterr().out
     with open_project(tmp_path / "one") as own:
         back_up(own, tmp_path / "two")

@@ -1,71 +1,167 @@
-"""The command `seqmix`: its commands, and how it ends."""
+"""The command `seqmix`: its table of commands, and how it ends."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from seqmix import __version__
-from seqmix.app.commands import adapt as adapting
-from seqmix.app.commands import annotate as annotating
-from seqmix.app.commands import augment as augmenting
-from seqmix.app.commands import files as corpora
-from seqmix.app.commands import labelstudio as serving
-from seqmix.app.commands import migrate as migrating
-from seqmix.app.commands import projects
-from seqmix.app.commands import rank as scoring
-from seqmix.app.commands import simulate as simulating
-from seqmix.app.commands import sweep as sweeping
-from seqmix.app.commands import train as tagging
 from seqmix.app.console import emit, err, say
 from seqmix.errors import SeqMixError
 
-Command = Callable[..., None]
-COMMANDS: Mapping[
-    str, Sequence[tuple[Command, str]]
-] = {  # in the order of --help, each with an example
-    "Label": (
-        (projects.init, "seqmix init names --text notes.txt --tags PER,ORG,LOC"),
-        (annotating.annotate, "seqmix annotate names"),
-        (projects.export, "seqmix export names --out labels.conll"),
-        (serving.serve, "seqmix serve --label-studio --folder backend"),
-    ),
-    "Train": (
-        (tagging.train, "seqmix train gazette:train --dev gazette:dev --out ner"),
-        (tagging.evaluate, "seqmix evaluate ner gazette:test"),
-        (tagging.predict, "seqmix predict ner notes.txt --out notes.jsonl --confidence"),
-        (adapting.adapt, "seqmix adapt notes.txt --out encoder"),
-    ),
-    "Augment and simulate": (
-        (augmenting.augment, "seqmix augment gazette:train --rate 0.2 --out more.jsonl"),
-        (simulating.simulate, "seqmix simulate --preset demo --data gazette --out runs/a"),
-        (simulating.status, "seqmix status runs/a"),
-        (simulating.report, "seqmix report runs/a runs/b --out report.html"),
-    ),
-    "Scale": (
-        (scoring.score, "seqmix score notes.txt --model ner --top 50 --out top.jsonl"),
-        (sweeping.sweep, "seqmix sweep experiments/smoke.toml --out sweeps/smoke --workers 2"),
-    ),
-    "Files": (
-        (corpora.convert, "seqmix convert export.json train.conll"),
-        (corpora.info, "seqmix info train.conll"),
-        (migrating.migrate, "seqmix migrate runs/a"),
-    ),
+
+class Entry(NamedTuple):
+    """A row of the table: the command NAME is the function NAME of the module `folder`.NAME."""
+
+    folder: str
+    summary: str
+    example: str
+
+
+COMMANDS: Mapping[str, Mapping[str, Entry]] = {  # in the order of --help
+    "Label": {
+        "init": Entry(
+            "label",
+            "Create a project from raw text for people to label.",
+            "seqmix init names --text notes.txt --tags PER,ORG,LOC",
+        ),
+        "annotate": Entry(
+            "label",
+            "Label the sentences of a project on a page in the browser.",
+            "seqmix annotate names",
+        ),
+        "export": Entry(
+            "label",
+            "Export a project's labels to a file.",
+            "seqmix export names --out labels.conll",
+        ),
+        "labelstudio": Entry(
+            "label",
+            "Suggest labels and choose what to label next in Label Studio.",
+            "seqmix labelstudio --folder backend",
+        ),
+        "project": Entry(
+            "label",
+            "Show or change a project's settings and annotators, or back it up.",
+            "seqmix project names --add omar",
+        ),
+    },
+    "Train": {
+        "train": Entry(
+            "train",
+            "Train a tagger on labeled data.",
+            "seqmix train gazette:train --dev gazette:dev --out ner",
+        ),
+        "evaluate": Entry(
+            "train",
+            "Score a tagger, or a file of predictions, as conlleval does.",
+            "seqmix evaluate ner gazette:test",
+        ),
+        "predict": Entry(
+            "train",
+            "Tag sentences; labels they already have are ignored.",
+            "seqmix predict ner notes.txt --out notes.jsonl --confidence",
+        ),
+        "adapt": Entry(
+            "train",
+            "Adapt an encoder to unlabeled text before a tagger is trained on it.",
+            "seqmix adapt notes.txt --out encoder",
+        ),
+    },
+    "Augment and simulate": {
+        "augment": Entry(
+            "simulate",
+            "Generate labeled sentences from labeled ones.",
+            "seqmix augment gazette:train --rate 0.2 --out more.jsonl",
+        ),
+        "simulate": Entry(
+            "simulate",
+            "Run the whole loop on labeled data: query, label, augment, train, evaluate.",
+            "seqmix simulate --preset demo --data gazette --out runs/a",
+        ),
+        "status": Entry(
+            "simulate",
+            "Show the progress of a run or a project.",
+            "seqmix status runs/a",
+        ),
+        "report": Entry(
+            "simulate",
+            "Write an HTML report comparing runs.",
+            "seqmix report runs/a runs/b --out report.html",
+        ),
+    },
+    "Scale": {
+        "rank": Entry(
+            "scale",
+            "Rank text of any size and keep the sentences most worth labeling.",
+            "seqmix rank notes.txt --model ner --top 50 --out top.jsonl",
+        ),
+        "sweep": Entry(
+            "scale",
+            "Run the arms of an experiment with several seeds into one table of results.",
+            "seqmix sweep experiments/smoke.toml --out sweeps/smoke --workers 2",
+        ),
+    },
+    "Files": {
+        "convert": Entry(
+            "files",
+            "Convert labeled data from one format to another.",
+            "seqmix convert export.json train.conll",
+        ),
+        "info": Entry(
+            "files",
+            "Describe a tagger, a corpus, a pool or this installation.",
+            "seqmix info train.conll",
+        ),
+    },
 }
 WELCOME = """\
 seqmix: from raw text and a few labels to a good tagger. Three commands to try:
 
-  seqmix init names --text notes.txt --tags PER,ORG,LOC    your own text, then: seqmix annotate names
-  seqmix train gazette:train --out ner                     a tagger of the sample corpus, or of your file
-  seqmix simulate --preset demo --data gazette --out run   how active learning with SeqMix goes, without people
+  seqmix init names --text notes.txt --tags PER,ORG,LOC    your text; then: seqmix annotate names
+  seqmix train gazette:train --out ner                     a tagger, from the sample or your file
+  seqmix simulate --preset demo --data gazette --out run   active learning with SeqMix, simulated
 
 seqmix --help lists all commands; seqmix COMMAND --help ends with an example."""
 
-app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode="rich")
+
+class CommandTable(TyperGroup):
+    """The commands by name; the module of one is imported when it is used."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {
+            name: TyperCommand(name, help=entry.summary, rich_help_panel=group)
+            for group, entries in COMMANDS.items()
+            for name, entry in entries.items()
+        }
+
+    def resolve_command(
+        self, ctx: Any, args: list[str]
+    ) -> tuple[str | None, TyperCommand | None, list[str]]:
+        """Replace the stand-in of the command that is used by the command itself."""
+        name, stand_in, rest = super().resolve_command(ctx, args)
+        return name, load(name) if name and stand_in else None, rest
+
+
+def load(name: str) -> TyperCommand:
+    """Import a command."""
+    folder, _, example = next(e[name] for e in COMMANDS.values() if name in e)
+    module = import_module(f"seqmix.app.commands.{folder}.{name}")
+    single = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    single.command(name, epilog=f"Example: {example}")(getattr(module, name))
+    command = typer.main.get_command(single)
+    assert isinstance(command, TyperCommand)  # one function gives one command
+    return command
+
+
+app = typer.Typer(cls=CommandTable, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 
 @app.callback(invoke_without_command=True)
@@ -81,46 +177,40 @@ def main(
         emit(WELCOME)
 
 
-for panel, commands in COMMANDS.items():
-    for command, example in commands:
-        app.command(rich_help_panel=panel, epilog=f"Example: {example}")(command)
-app.add_typer(projects.project, name="project", rich_help_panel="Label")
-app.add_typer(scoring.pool, name="pool", rich_help_panel="Scale")
-
-
 def run(arguments: list[str] | None = None) -> int:
-    """The whole command: an expected error is one line and exit code 2."""
+    """Run the command and return its exit code; an expected error is one line and code 2."""
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments
+    rest = [argument for argument in arguments if argument != "--debug"]
     try:
-        ended = app(
-            ["--debug"] * debug + [a for a in arguments if a != "--debug"], standalone_mode=False
-        )
-        return ended if isinstance(ended, int) else 0
+        result = app(["--debug"] * debug + rest, standalone_mode=False)
+        return result if isinstance(result, int) else 0
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
-    except SeqMixError as error:
-        if debug:
-            err.print_exception()
-        say(f"error: {error}")
-        return 2
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # what no command has foreseen: a disk that is full or gone, a folder that is not ours
+    except (SeqMixError, OSError) as error:
         if debug:
             err.print_exception()
-        place = f"{error.filename}: " if error.filename is not None else ""
-        say(f"error: {place}{error.strerror or error}")
+        say(f"error: {_one_line(error)}")
         return 2
     except Exception as error:
-        shown: Any = error
+        usage: Any = error
         if not hasattr(error, "show"):
             raise
-        shown.show()  # a wrong use of the command line, in the words of the library that reads it
-        return int(shown.exit_code)
+        usage.show()  # a wrong use of the command line, in the words of the library that reads it
+        return int(usage.exit_code)
+
+
+def _one_line(error: SeqMixError | OSError) -> str:
+    """Say what went wrong; an OSError no command foresaw is a full disk or a folder not ours."""
+    if isinstance(error, SeqMixError):
+        return str(error)
+    place = f"{error.filename}: " if error.filename is not None else ""
+    return f"{place}{error.strerror or error}"
 
 
 def entry() -> None:
-    """The console script."""
+    """Run as the console script."""
     sys.exit(run())

@@ -6,7 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 _OBEYED = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )  # controls, order of letters, halves
+EVERY = 10.0  # seconds between two lines of progress
 err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
@@ -76,7 +77,7 @@ def progress(what: str, unit: str = "steps") -> Iterator[Callable[..., None]]:
     def line(done: int, total: int | None = None, loss: float | None = None) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= 10 or done == total:
+        if now - last >= EVERY or done == total:
             last = now
             left = (
                 f", about {(now - start) / done * (total - done):.0f} s left"
@@ -88,3 +89,26 @@ def progress(what: str, unit: str = "steps") -> Iterator[Callable[..., None]]:
             )
 
     yield line
+
+
+@contextmanager
+def throughput(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show how many sentences are done, and how many a second; a line every ten seconds."""
+    start = last = time.monotonic()
+    before: int | None = None
+    status = err.status(what) if err.is_terminal else None
+
+    def update(done: int) -> None:
+        nonlocal last, before
+        now = time.monotonic()
+        before = done if before is None else before  # an earlier try's work says nothing of speed
+        if now - last < (1 if status else EVERY) and done != total:
+            return
+        last, rate = now, (done - before) / max(now - start, 1e-9)
+        left = f", about {(total - done) / rate:.0f} s left" if total and rate else ""
+        of = f" of {total}" if total else ""
+        text = f"{what}: {done}{of} sentences, {rate:.0f} per second{left * (done != total)}"
+        status.update(text) if status else say(text)
+
+    with status or nullcontext():
+        yield update

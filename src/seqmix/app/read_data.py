@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,17 +10,12 @@ import numpy as np
 import typer
 
 from seqmix.app.console import say
+from seqmix.app.options import group
 from seqmix.data import formats
 from seqmix.data.samples import is_sample, sample
 from seqmix.data.scheme import SCHEMES
 from seqmix.data.sentence import Sentence, unique_ids
 from seqmix.errors import ConfigError, DataError
-
-
-def group(title: str) -> Callable[..., Any]:
-    """`typer.Option` for options that stand together in --help."""
-    return partial(typer.Option, rich_help_panel=title)
-
 
 reading = group("How the data is read")
 Data = Annotated[

@@ -10,7 +10,9 @@ def foreign(place: Path, found: object, known: int) -> str | None:
     if type(found) is not int or found < 1:
         return f"{place} does not say which format it has (its format_version is {found!r}); it is damaged, or was not made by seqmix"
     if found > known:
-        return f"{place} has format {found}, made by a newer seqmix; this one reads formats up to {known}: upgrade seqmix"
+        return f"{place} has format {found}, written by a newer seqmix; this one reads formats up to {known}: upgrade seqmix"
     if found < known:
-        return f"{place} has format {found}, made by an older seqmix; bring it to format {known} with: seqmix migrate {place}"
+        return (
+            f"{place} has format {found}, written by an older seqmix; this one reads format {known}"
+        )
     return None

@@ -107,7 +107,7 @@ def same_id(one: Sentence, other: Sentence) -> DataError:
     """Two sentences that differ must not share an id, or an answer to one would be taken for the other's."""
     first, second = sorted((one, other), key=lambda sentence: sentence.tokens)
     return DataError(
-        f"two sentences have the id {one.id!r}; rename a file, or call sentences by their content: seqmix pool build --ids content",
+        f"two sentences have the id {one.id!r}; rename a file, or use digests of the tokens as ids: seqmix rank --pool FOLDER --read ids=content",
         text=f"{' '.join(first.tokens)} / {' '.join(second.tokens)}",
     )
 

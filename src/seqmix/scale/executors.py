@@ -19,7 +19,9 @@ def crew_of(engine: str, address: str | None = None, gpus: float = 0.0) -> Crew:
         raise ConfigError(f"--engine is {engine!r}; it is {' or '.join(ENGINES)}")
     if engine == "local":
         if address is not None:
-            raise ConfigError(f"--address {address} is a Ray cluster's; give --engine ray as well")
+            raise ConfigError(
+                f"{address} is the address of a Ray cluster: give --engine ray:{address}"
+            )
         return workers.work_through
     ray_crew.ray_module()  # if it is missing, that is said before anything starts
     return partial(ray_crew.work_through, address=address, gpus=gpus)

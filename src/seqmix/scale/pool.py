@@ -77,7 +77,8 @@ def open_pool(folder: Path) -> PoolOnDisk:
         )
     except FileNotFoundError:
         raise DataError(
-            f"expected a pool, which has a {DESCRIPTION}; make one with seqmix pool build", folder
+            f"expected a pool, which has a {DESCRIPTION}; build one with seqmix rank TEXT --pool FOLDER",
+            folder,
         ) from None
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise DataError(

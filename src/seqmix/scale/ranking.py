@@ -70,7 +70,7 @@ class Scorer:
         pool = Pool({sentence.id: sentence for sentence in block})
         if len(pool.unlabeled) != len(block):
             raise DataError(
-                "two sentences of one block have the same id; seqmix pool build --ids content gives each its own"
+                "two sentences of one block have the same id; seqmix rank --pool FOLDER --read ids=content gives each its own"
             )
         view = TaggerView(pool, taggers[0], lambda: taggers, {}, np.random.default_rng(self.seed))
         found = self.policy(view, len(block), np.random.default_rng(self.seed))

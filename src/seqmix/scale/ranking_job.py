@@ -112,7 +112,7 @@ def score_units(
                 hear(Event("done", unit, station.score(unit)))
     if len({one.id for one in best.kept}) != len(best.kept):
         raise DataError(
-            "two of the best sentences have the same id; seqmix pool build --ids content gives each its own"
+            "two of the best sentences have the same id; seqmix rank --pool FOLDER --read ids=content gives each its own"
         )
     return best.kept, seen
 

@@ -12,7 +12,7 @@ import json
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -269,10 +269,15 @@ def read_settings(folder: Path) -> Settings:
         raise ConfigError(f"{path}: {error}") from error
 
 
-def change_settings(folder: Path, **changes: Any) -> Settings:
-    """Write some settings anew, once it is certain that they are good ones."""
-    before = read_settings(folder)
-    settings = replace(before, **changes)
+def change_settings(
+    folder: Path, check: Callable[[Settings], object] = lambda settings: None, **changes: Any
+) -> Settings:
+    """Change some settings of a project; `check` may refuse the new ones before they are written."""
+    before = {
+        key: value for key, value in asdict(read_settings(folder)).items() if value is not None
+    }
+    settings = _settings(before | changes)
+    check(settings)
     write_settings(folder, settings, (folder / SETTINGS).stat().st_mode & 0o777)
     return settings
 
@@ -317,7 +322,12 @@ def _settings(given: dict[str, Any]) -> Settings:
     for key, value in given.items():
         if key not in known:
             raise ConfigError(f"there is no setting {key!r}; there are {', '.join(known)}")
-        kinds = {"tags": list, "audit_train": bool, "batch": int, "seed": int}
+        kinds: dict[str, Any] = {
+            "tags": (list, tuple),
+            "audit_train": bool,
+            "batch": int,
+            "seed": int,
+        }
         kind = kinds.get(
             key, (int, float) if key in ("audit_share", "overlap_share", "rate") else str
         )

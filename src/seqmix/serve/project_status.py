@@ -1,4 +1,4 @@
-"""How far a project is, as the page and `seqmix project status` show it."""
+"""How far a project is, as the page and `seqmix status` show it."""
 
 from __future__ import annotations
 

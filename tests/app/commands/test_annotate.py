@@ -273,7 +273,7 @@ def test_settings_that_contradict_each_other_are_told_before_anything_starts(fol
 
 
 def test_the_browser_is_led_to_the_page_by_a_file_that_only_its_owner_can_read(monkeypatch):
-    from seqmix.app.commands import annotate as module
+    from seqmix.app.commands.label import annotate as module
 
     opened: list[tuple[str, int]] = []
 
@@ -294,7 +294,7 @@ def test_the_browser_is_led_to_the_page_by_a_file_that_only_its_owner_can_read(m
 
 
 def test_the_server_needs_no_torch(folder: Path):
-    code = "import sys, json, seqmix.serve.web.app, seqmix.app.commands.annotate, seqmix.app.project_config; print(json.dumps('torch' in sys.modules))"
+    code = "import sys, json, seqmix.serve.web.app, seqmix.app.commands.label.annotate, seqmix.app.project_config; print(json.dumps('torch' in sys.modules))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert json.loads(ended.stdout) is False

@@ -1,4 +1,4 @@
-"""`seqmix serve`: what it refuses, what it takes from a config, and one real round in a process of its own."""
+"""`seqmix labelstudio`: what it refuses, what it takes from a config, and one real round in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from seqmix.app.cli import run
-from seqmix.app.commands.labelstudio import _defaults, build_backend
+from seqmix.app.commands.label.labelstudio import _defaults, build_backend
 from seqmix.app.config import load_config
 from seqmix.data.formats.base import Options
 from seqmix.data.formats.charspans import surface, to_spans
@@ -29,18 +29,18 @@ CONFIG = (
     ("options", "match"),
     [
         ([], "say what to serve: --label-studio"),
-        (["--label-studio", "--min-new", "0"], "--min-new is 0"),
-        (["--label-studio", "--host", "0.0.0.0"], "set a password in SEQMIX_PASSWORD"),
-        (["--label-studio", "--host", "studio.example.com"], "set a password in SEQMIX_PASSWORD"),
-        (["--label-studio", "--port", "70000"], "--port 70000"),
-        (["--label-studio", "--set", "query.policy=best"], "query.policy"),
-        (["--label-studio", "--set", "adapt.epochs=1"], "run seqmix adapt"),
-        (["--label-studio", "--port", "0", "--url", "localhost:8080"], "--url is 'localhost:8080'"),
+        (["--min-new", "0"], "--min-new is 0"),
+        (["--host", "0.0.0.0"], "set a password in SEQMIX_PASSWORD"),
+        (["--host", "studio.example.com"], "set a password in SEQMIX_PASSWORD"),
+        (["--port", "70000"], "--port 70000"),
+        (["--set", "query.policy=best"], "query.policy"),
+        (["--set", "adapt.epochs=1"], "run seqmix adapt"),
+        (["--port", "0", "--url", "localhost:8080"], "--url is 'localhost:8080'"),
         (
-            ["--label-studio", "--port", "0", "--url", "http://localhost:8080"],
+            ["--port", "0", "--url", "http://localhost:8080"],
             "LABEL_STUDIO_API_KEY",
         ),
-        (["--label-studio", "--port", "0", "--model", "nowhere"], "nowhere"),
+        (["--port", "0", "--model", "nowhere"], "nowhere"),
     ],
 )
 def test_what_cannot_work_is_refused_in_one_line(
@@ -53,7 +53,7 @@ def test_what_cannot_work_is_refused_in_one_line(
     for name in ("SEQMIX_PASSWORD", "LABEL_STUDIO_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 
-    assert run(["serve", "--folder", str(tmp_path / "state"), *options]) == 2
+    assert run(["labelstudio", "--folder", str(tmp_path / "state"), *options]) == 2
     said = capsys.readouterr().err.strip()
     assert match in said
     assert "\n" not in said
@@ -64,8 +64,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path, capsys: pytest.CaptureFixt
         assert (
             run(
                 [
-                    "serve",
-                    "--label-studio",
+                    "labelstudio",
                     "--folder",
                     str(tmp_path / "state"),
                     "--port",

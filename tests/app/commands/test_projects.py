@@ -57,7 +57,7 @@ def test_init_makes_a_project_of_raw_text_and_says_what_to_do_next(seqmix_comman
         f"{tmp_path}/p: 3 sentences to label, 1 of them set apart for an honest F1; 1 duplicate stored once\n"
     )
     assert f"seqmix annotate {tmp_path}/p" in ended.out
-    assert f"seqmix project annotators {tmp_path}/p --add NAME" in ended.out
+    assert f"seqmix project {tmp_path}/p --add NAME" in ended.out
     assert [(s.id, s.text) for s in stored(tmp_path / "p")] == [
         ("notes:1", "Lena left Oslo."),
         ("notes:3", "Acme hired Bo in Rome."),
@@ -402,7 +402,7 @@ def test_status_says_how_far_how_good_and_how_agreed(seqmix_command, notes, tmp_
     folder = tmp_path / "p"
     given = ("--text", notes, "--tags", "PER,LOC", "--audit", 0.3, "--overlap", 1)
     assert seqmix_command("init", folder, *given).code == 0
-    assert "model: none yet" in seqmix_command("project", "status", folder).out
+    assert "model: none yet" in seqmix_command("status", folder).out
     with open_project(folder) as project:
         store = project.store
         audit = store.audit_sentences()[0].id
@@ -415,7 +415,7 @@ def test_status_says_how_far_how_good_and_how_agreed(seqmix_command, notes, tmp_
                 sentence.sentence.id, who, "label", marks, seconds=2.0, version=sentence.version
             )
 
-    lines = seqmix_command("project", "status", folder).out.splitlines()
+    lines = seqmix_command("status", folder).out.splitlines()
     assert (
         lines[0]
         == "p: 2 of 3 sentences labeled, 1 left (1 of the labeled random, 1 answered twice)"
@@ -430,7 +430,7 @@ def test_status_says_how_far_how_good_and_how_agreed(seqmix_command, notes, tmp_
         and line.endswith("on 1 sentences; 1 in dispute")
         for line in lines
     )
-    found = json.loads(seqmix_command("project", "status", folder, "--json").out)
+    found = json.loads(seqmix_command("status", folder, "--json").out)
     assert found["sentences"]["left"] == 1
     assert (found["audit"], found["lacking"]) == (None, {"audit": 2, "forecast": 9, "models": 4})
 
@@ -455,8 +455,8 @@ def test_status_and_page_say_the_same_of_f1_and_forecast(seqmix_command, tmp_pat
             ]
             project.store.publish(Generation(number, 10 * number, audit=marks))
             if number == 3:
-                early = seqmix_command("project", "status", folder).out
-    lines = seqmix_command("project", "status", folder).out.splitlines()
+                early = seqmix_command("status", folder).out
+    lines = seqmix_command("status", folder).out.splitlines()
 
     assert "forecast: too early to say; at least 2 more models" in early.splitlines()
     assert re.search(r"^F1: 95\.7 \(\d+\.\d to \d+\.\d, 95 %\) on 12 random sentences$", lines[-2])
@@ -468,7 +468,7 @@ def test_status_and_page_say_the_same_of_f1_and_forecast(seqmix_command, tmp_pat
 
 def test_annotators_get_a_link_each_which_is_shown_once(seqmix_command, folder):
     ended = seqmix_command(
-        "project", "annotators", folder, "--add", "Zoë", "--add", "bo", "--url", "http://host:1/"
+        "project", folder, "--add", "Zoë", "--add", "bo", "--url", "http://host:1/"
     )
 
     links = dict(line.split("\t") for line in ended.out.splitlines())
@@ -476,32 +476,34 @@ def test_annotators_get_a_link_each_which_is_shown_once(seqmix_command, folder):
     token = links["bo"].removeprefix("http://host:1/login?token=")
     with open_project(folder) as project:
         assert project.store.annotator_by_token(token).name == "bo"
-    assert seqmix_command("project", "annotators", folder).out == "Zoë\t0 labeled\nbo\t0 labeled\n"
+    assert seqmix_command("project", folder).out.endswith("Zoë\t0 labeled\nbo\t0 labeled\n")
 
-    renewed = (
-        seqmix_command("project", "annotators", folder, "--renew", "bo")
-        .out.split("token=")[1]
-        .strip()
-    )
-    seqmix_command("project", "annotators", folder, "--revoke", "Zoë")
+    renewed = seqmix_command("project", folder, "--renew", "bo").out.split("token=")[1].strip()
+    seqmix_command("project", folder, "--revoke", "Zoë")
     with open_project(folder) as project:
         assert project.store.annotator_by_token(token) is None
         assert project.store.annotator_by_token(renewed).name == "bo"
         assert project.store.annotator_by_token(links["Zoë"].split("token=")[1]) is None
     assert (
-        "there is no annotator 'cy'; there is Zoë, bo"
-        in seqmix_command("project", "annotators", folder, "--renew", "cy").err
+        "no annotator named 'cy'; this project has Zoë, bo"
+        in seqmix_command("project", folder, "--renew", "cy").err
     )
     assert (
-        "an annotator of this name already"
-        in seqmix_command("project", "annotators", folder, "--add", "bo").err
+        "an annotator of this name already" in seqmix_command("project", folder, "--add", "bo").err
     )
 
 
 def test_settings_can_be_changed(seqmix_command, folder):
     assert (
         seqmix_command(
-            "project", "set", folder, "--overlap", 0.5, "--policy", "mnlp", "--add-tag", "ORG"
+            "project",
+            folder,
+            "--set",
+            "overlap_share=0.5",
+            "--set",
+            "policy=mnlp",
+            "--add-tag",
+            "ORG",
         ).code
         == 0
     )
@@ -512,8 +514,40 @@ def test_settings_can_be_changed(seqmix_command, folder):
         "mnlp",
         ("PER", "LOC", "ORG"),
     )
-    assert "overlap_share is 3.0" in seqmix_command("project", "set", folder, "--overlap", 3).err
-    assert "needs --head crf" in seqmix_command("project", "set", folder, "--policy", "lc").err
+    assert (
+        "overlap_share is 3.0"
+        in seqmix_command("project", folder, "--set", "overlap_share=3.0").err
+    )
+    assert "needs tagger.head crf" in seqmix_command("project", folder, "--set", "policy=lc").err
+    for change, message in (
+        ("batch=x", "batch is 'x'"),
+        ("btach=20", "there is no setting 'btach'"),
+        ("tags=[]", "--set does not change tags: add one with --add-tag"),
+        ("batch", "--set must look like key=value; got 'batch'"),
+    ):
+        ended = seqmix_command("project", folder, "--set", change)
+        assert (ended.code, message in ended.err, len(ended.err.splitlines())) == (2, True, 1)
+    assert read_settings(folder) == settings
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--trust", "--set", "batch=3"), "--trust and --set or --add-tag do not go together"),
+        (("--add", "bo", "--backup", "x"), "--backup and --add, --renew or --revoke do not go"),
+        (("--earlier", "none"), "give --add-tag"),
+        (("--admin", "--renew", "bo"), "give --add NAME"),
+        (("--url", "http://x"), "give --add NAME"),
+        (("--trust",), "it has no database to trust"),
+    ],
+)
+def test_options_of_project_that_contradict_each_other_are_refused(
+    seqmix_command, folder, options, message
+):
+    ended = seqmix_command("project", folder, *options)
+
+    assert (ended.code, len(ended.err.splitlines())) == (2, 1)
+    assert message in ended.err
 
 
 def test_a_new_tag_asks_what_earlier_answers_mean_and_reaches_a_running_server(
@@ -523,22 +557,17 @@ def test_a_new_tag_asks_what_earlier_answers_mean_and_reaches_a_running_server(
         ids = [sentence.id for sentence in running.store.sentences()]
         label(running, ids[0], [Mark(0, 1, "PER")])
         label(running, ids[1], [])
-        refused = seqmix_command("project", "set", folder, "--add-tag", "ORG")
+        refused = seqmix_command("project", folder, "--add-tag", "ORG")
         assert refused.code == 2
         assert "--earlier none" in refused.err and "--earlier unknown" in refused.err
         assert read_settings(folder).tags == ("PER", "LOC")
         assert (
-            "--earlier is 'maybe'"
-            in seqmix_command(
-                "project", "set", folder, "--add-tag", "ORG", "--earlier", "maybe"
-            ).err
+            "--earlier must be none or unknown; got 'maybe'"
+            in seqmix_command("project", folder, "--add-tag", "ORG", "--earlier", "maybe").err
         )
 
         assert (
-            seqmix_command(
-                "project", "set", folder, "--add-tag", "ORG", "--earlier", "unknown"
-            ).code
-            == 0
+            seqmix_command("project", folder, "--add-tag", "ORG", "--earlier", "unknown").code == 0
         )
         label(running, ids[2], [Mark(0, 1, "ORG")])  # by the server that was there before
         found = {sentence.id: sentence.tags for sentence in running.store.labeled()}
@@ -551,9 +580,7 @@ def test_with_earlier_none_answers_say_that_the_new_tag_is_not_there(seqmix_comm
     with open_project(folder) as project:
         id = next(iter(project.store.sentences())).id
         label(project, id, [Mark(0, 1, "PER")])
-    assert (
-        seqmix_command("project", "set", folder, "--add-tag", "ORG", "--earlier", "none").code == 0
-    )
+    assert seqmix_command("project", folder, "--add-tag", "ORG", "--earlier", "none").code == 0
     with open_project(folder) as project:
         (labeled,) = project.store.labeled()
         assert None not in labeled.tags

@@ -1,4 +1,4 @@
-"""`seqmix pool` and `seqmix score` from the outside."""
+"""`seqmix rank` from the outside."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def score(pool: object, model: Path, out: Path, *more: str) -> int:
     return run(
-        ["score", str(pool), "--model", str(model), "--out", str(out), "--device", "cpu", *more]
+        ["rank", str(pool), "--model", str(model), "--out", str(out), "--device", "cpu", *more]
     )
 
 
@@ -41,24 +41,21 @@ def test_a_pool_is_built_described_and_scored(
     (tmp_path / "more.jsonl").write_text(
         '{"tokens": ["Lena", "left"]}\n' * 2 + '{"tokens": ["-DOCSTART-"]}\n{"tokens": []}\n'
     )
-    assert (
-        run(["pool", "build", "gazette:train", str(tmp_path / "more.jsonl"), "--out", str(pool)])
-        == 0
-    )
+    assert run(["rank", "gazette:train", str(tmp_path / "more.jsonl"), "--pool", str(pool)]) == 0
     assert (
         "501 sentences in 1 shard," in (told := capsys.readouterr().err)
         and "1 repeated" in told
         and "1 -DOCSTART-" in told
     )
 
-    assert run(["pool", "info", str(pool), "--json"]) == 0
+    assert run(["info", str(pool), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sentences"] == 501
     assert score(pool, model, top, "--top", "20") == 0
 
     assert (
-        "scoring 501 sentences by nte on cpu, one worker (local)"
+        "ranking 501 sentences by nte on cpu, one worker (local)"
         in (told := capsys.readouterr().err)
-        and "a second" in told
+        and "per second" in told
     )
     found = read(top)
     assert len(found) == 20 and list(found[0]) == ["id", "score", "tokens"]
@@ -72,7 +69,7 @@ def test_files_that_are_no_pool_give_what_their_pool_gives(model: Path, tmp_path
     (tmp_path / "shards").mkdir()
     for name in ("train", "dev"):
         formats.write(formats.read(_gazette(name)), tmp_path / "shards" / f"{name}.jsonl")
-    assert run(["pool", "build", str(tmp_path / "shards"), "--out", str(tmp_path / "pool")]) == 0
+    assert run(["rank", str(tmp_path / "shards"), "--pool", str(tmp_path / "pool")]) == 0
 
     for place, out in (("pool", "a.jsonl"), ("shards", "b.jsonl")):
         assert score(tmp_path / place, model, tmp_path / out, "--top", "7", "--policy", "mnlp") == 0
@@ -86,15 +83,15 @@ def test_files_that_are_no_pool_give_what_their_pool_gives(model: Path, tmp_path
     [
         (
             ["--policy", "kmeans"],
-            "--policy kmeans cannot score sentences one by one: it clusters the pool; there are random, lc",
+            "kmeans does not: it clusters the pool",
         ),
-        (["--policy", "coreset"], "hangs on those chosen before"),
+        (["--policy", "coreset"], "depends on those chosen before"),
         (["--policy", "badge"], "differ from each other"),
         (["--policy", "fluctuation"], "earlier rounds"),
         (["--policy", "qbc"], "give --model two times or more"),
         (["--policy", "mine"], "there is no policy 'mine'"),
-        (["--engine", "dask"], "--engine is 'dask'; it is local or ray"),
-        (["--address", "auto"], "give --engine ray"),
+        (["--engine", "dask"], "--engine must be local, ray or ray:ADDRESS; got 'dask'"),
+        (["--engine", "local:auto"], "--engine must be"),
         (["--device", "tpu9"], "there is no device 'tpu9'"),
     ],
 )
@@ -117,11 +114,10 @@ def test_names_that_are_wrong_are_said(
     assert (
         run(
             [
-                "pool",
-                "build",
+                "rank",
                 "gazette:dev",
                 str(tmp_path / "nothing"),
-                "--out",
+                "--pool",
                 str(tmp_path / "pool"),
             ]
         )
@@ -131,8 +127,8 @@ def test_names_that_are_wrong_are_said(
         "there is no such file or folder" in capsys.readouterr().err
         and not (tmp_path / "pool").exists()
     )
-    assert run(["pool", "info", str(tmp_path)]) == 2
-    assert "make one with seqmix pool build" in capsys.readouterr().err
+    assert run(["info", str(tmp_path)]) == 2
+    assert "no known format is recognized in this folder" in capsys.readouterr().err
     assert score("gazette:dev", tmp_path, tmp_path / "top.jsonl") == 2
     assert "is not a tagger" in capsys.readouterr().err
     assert score(tmp_path / "nothing", model, tmp_path / "top.jsonl") == 2
@@ -197,7 +193,7 @@ def test_without_the_extra_its_name_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert run(["pool", "build", "gazette:dev", "--out", str(tmp_path / "pool")]) == 2
+    assert run(["rank", "gazette:dev", "--pool", str(tmp_path / "pool")]) == 2
     assert (
         "pip install 'seqmix[scale]'" in capsys.readouterr().err
         and not (tmp_path / "pool").exists()
@@ -253,7 +249,7 @@ def test_rounded_weights_give_nearly_the_same_best_and_are_another_job(
     model: Path, tmp_path: Path
 ) -> None:
     pool = tmp_path / "pool"
-    assert run(["pool", "build", "gazette:train", "--out", str(pool)]) == 0
+    assert run(["rank", "gazette:train", "--pool", str(pool)]) == 0
     assert (
         score(pool, model, tmp_path / "a.jsonl", "--top", "50")
         == score(pool, model, tmp_path / "b.jsonl", "--top", "50", "--int8")
@@ -269,7 +265,7 @@ def test_a_pool_whose_bytes_changed_is_one_line_that_names_the_shard(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pool = tmp_path / "pool"
-    assert run(["pool", "build", "gazette:train", "--out", str(pool)]) == 0
+    assert run(["rank", "gazette:train", "--pool", str(pool)]) == 0
     shard = pool / "00000.arrow"
     whole = shard.read_bytes()
     at = whole.index(b"Bratislava") if b"Bratislava" in whole else whole.index(b"the")
@@ -285,8 +281,8 @@ def test_a_pool_whose_bytes_changed_is_one_line_that_names_the_shard(
     ):
         shard.write_bytes(damage)
         for command in (
-            ["score", str(pool), "--model", str(model), "--device", "cpu"],
-            ["pool", "build", str(pool)],
+            ["rank", str(pool), "--model", str(model), "--device", "cpu"],
+            ["rank", str(pool), "--pool"],
         ):
             capsys.readouterr()
             assert run([*command, "--out", str(tmp_path / f"{command[0]} out")]) == 2
@@ -300,7 +296,7 @@ def test_a_moved_pool_and_a_damaged_journal_are_refused(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool, out = tmp_path / "pool", tmp_path / "top.jsonl"
-    assert run(["pool", "build", "gazette:train", "--out", str(pool)]) == 0
+    assert run(["rank", "gazette:train", "--pool", str(pool)]) == 0
     with monkeypatch.context() as broken:
         broken.setattr(
             "seqmix.scale.ranking_job.write_scored",
@@ -368,13 +364,11 @@ def test_an_output_that_cannot_be_is_refused_before_any_work(
 def test_building_tells_how_far_reading_and_writing_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seqmix.app.commands.rank._EVERY", 0)
+    monkeypatch.setattr("seqmix.app.console.EVERY", 0)
     lines = [json.dumps({"id": str(i), "tokens": ["sentence", str(i)]}) + "\n" for i in range(5000)]
     (tmp_path / "lines.jsonl").write_text("".join(lines))
 
-    assert (
-        run(["pool", "build", str(tmp_path / "lines.jsonl"), "--out", str(tmp_path / "pool")]) == 0
-    )
+    assert run(["rank", str(tmp_path / "lines.jsonl"), "--pool", str(tmp_path / "pool")]) == 0
 
     told = [line for line in capsys.readouterr().err.splitlines() if "a second" in line]
     assert [line.split(",")[0] for line in told] == [

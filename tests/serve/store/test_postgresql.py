@@ -114,8 +114,8 @@ def test_a_database_not_used_before_is_not_even_asked_and_one_that_is_trusted_ge
     folder = sent(tmp_path / "p", f"postgresql://victim@127.0.0.1:{fake.port}/db?sslmode=disable")
 
     for command in (
-        ["project", "status", str(folder)],
-        ["migrate", str(folder)],
+        ["status", str(folder)],
+        ["project", str(folder)],
         ["export", str(folder), "--out", str(tmp_path / "x.conll")],
     ):
         assert run(command) == 2
@@ -123,13 +123,13 @@ def test_a_database_not_used_before_is_not_even_asked_and_one_that_is_trusted_ge
         assert (
             said.count("\n") == 1
             and f"127.0.0.1:{fake.port}" in said
-            and f"seqmix project trust {folder}" in said
+            and f"seqmix project {folder} --trust" in said
         )
     assert fake.heard == []
 
-    assert run(["project", "trust", str(folder)]) == 0
+    assert run(["project", str(folder), "--trust"]) == 0
     assert home.read_text() == f"127.0.0.1:{fake.port}\n" and home.stat().st_mode & 0o777 == 0o600
-    assert run(["project", "status", str(folder)]) == 2
+    assert run(["status", str(folder)]) == 2
     assert fake.heard and b"my-real-db-password" not in b"".join(fake.heard)
 
 

@@ -75,7 +75,7 @@ class File:
             version = self.get("format_version")
         except (OSError, sqlite3.Error, StoreError) as error:
             raise RunError(
-                f"cannot use the folder {folder}: {error}; give an empty one, or one that seqmix serve made"
+                f"cannot use the folder {folder}: {error}; give an empty one, or one that seqmix labelstudio made"
             ) from error
         if (why := foreign(folder, version, FORMAT_VERSION)) is not None:
             self.close()

@@ -1,7 +1,7 @@
 """A store in PostgreSQL: which URLs may name one, whom we send a password to, and how long we wait for each other.
 
 project.toml may come from a stranger, so a database is used only where this user has said so before: with `init --store`, with
-`seqmix project trust`, or with SEQMIX_TRUST_STORE. Which ones is kept in known_databases in the user's folder for settings.
+`seqmix project --trust`, or with SEQMIX_TRUST_STORE. Which ones is kept in known_databases in the user's folder for settings.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def need_trust(url: str, folder: Path) -> None:
             return
     raise StoreError(
         f"{folder} has its store at {wanted}, a database you have not used before; if you know it, say so with: "
-        f"seqmix project trust {folder} (or {TRUST}={wanted})"
+        f"seqmix project {folder} --trust (or {TRUST}={wanted})"
     )
 
 

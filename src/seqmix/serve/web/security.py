@@ -42,7 +42,7 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=()",
 }
 NO_TOKEN = (
-    "a token is needed: open the link that `seqmix annotate` or `seqmix project annotators` printed"
+    "a token is needed: open the link that `seqmix annotate` or `seqmix project --add` printed"
 )
 
 

@@ -1,0 +1,1 @@
+"""`seqmix convert` and `info`."""

@@ -1,0 +1,133 @@
+"""`seqmix info`."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from seqmix import __version__
+from seqmix.app.console import emit
+from seqmix.app.read_data import (
+    Comment,
+    FormatName,
+    Key,
+    Misaligned,
+    Quiet,
+    TagColumn,
+    TokenColumn,
+    format_options,
+    read_data,
+)
+from seqmix.data import formats
+from seqmix.data.latest_model import newest_model
+from seqmix.data.scheme import detect, prefixed, spans
+
+
+def info(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="A tagger, project, file, folder of data, or sample; nothing for the installation."
+        ),
+    ] = "",
+    json_out: Quiet = False,
+    format: FormatName = None,
+    tag_column: TagColumn = -1,
+    token_column: TokenColumn = 0,
+    comment: Comment = "",
+    key: Key = "UPOS",
+    misaligned: Misaligned = "drop",
+) -> None:
+    """Describe a tagger, a corpus, a pool or this installation."""
+    options = format_options(
+        tag_column=tag_column,
+        token_column=token_column,
+        comment=comment,
+        key=key,
+        misaligned=misaligned,
+    )
+    from seqmix.scale.pool import is_pool
+
+    if not what:
+        facts = _installation()
+    elif ((folder := newest_model(Path(what))) / "tagger.json").exists():
+        from seqmix.tagger.model_folders import describe
+
+        facts = describe(folder)
+    elif is_pool(Path(what)):
+        facts = _pool_facts(Path(what))
+    else:
+        facts = _corpus_facts(what, format, options)
+    emit(
+        json.dumps(facts, ensure_ascii=False)
+        if json_out
+        else "\n".join(f"{key}: {_plain(value)}" for key, value in facts.items())
+    )
+
+
+def _installation() -> dict[str, Any]:
+    import torch
+    import transformers
+
+    return {
+        "seqmix": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "device": "cuda" if torch.cuda.is_available() else "cpu",
+        "formats": list(formats.FORMATS),
+    }
+
+
+def _pool_facts(folder: Path) -> dict[str, Any]:
+    from seqmix.scale.pool import open_pool
+
+    pool = open_pool(folder)
+    return {
+        "sentences": pool.sentences,
+        "tokens": pool.tokens,
+        "longest": pool.longest,
+        "shards": len(pool.shards),
+        "bytes": pool.bytes,
+        **{f"left out, {why}": n for why, n in pool.left_out.items()},
+        "digest": pool.digest,
+    }
+
+
+def _corpus_facts(name: str, format: str | None, options: formats.Options) -> dict[str, Any]:
+    sentences = tokens = labeled = soft = longest = 0
+    tags: Counter[str] = Counter()
+    types: Counter[str] = Counter()
+    for sentence in read_data(name, format, options):
+        sentences, tokens = sentences + 1, tokens + len(sentence)
+        labeled += sentence.labeled
+        soft += any(isinstance(row, Mapping) for row in sentence.tags)
+        longest = max(longest, len(sentence))
+        own = [str(tag) for tag in sentence.hardened().tags if tag is not None]
+        tags.update(own)
+        if any(prefixed(tag) for tag in own):
+            types.update(span.type for span in spans(own))
+    return {
+        "sentences": sentences,
+        "labeled": labeled,
+        "with soft labels": soft,
+        "tokens": tokens,
+        "longest": longest,
+        "scheme": detect(tags) if tags else None,
+        "spans": sum(types.values()),
+        "spans by type": dict(sorted(types.items())),
+        "tags": dict(tags.most_common()),
+        **options.counts,
+    }
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {number}" for key, number in value.items()) or "none"
+    return ", ".join(str(v) for v in value) if isinstance(value, list) else str(value)

@@ -1,0 +1,1 @@
+"""`seqmix init`, `annotate`, `export`, `labelstudio` and `project`."""

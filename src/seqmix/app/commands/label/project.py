@@ -1,0 +1,208 @@
+"""`seqmix project`: settings, annotators, backup and trust of a project."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from seqmix.app.console import emit, say
+from seqmix.app.options import group, parse_setting
+from seqmix.errors import ConfigError
+
+if TYPE_CHECKING:
+    from seqmix.serve.project import Project
+
+_settings, _people, _safety = group("Settings"), group("Annotators"), group("Safety")
+_FIXED = {  # settings that --set leaves alone, and why
+    "tags": "add one with --add-tag",
+    "store": "it is chosen when the project is created",
+}
+
+
+def project(
+    folder: Annotated[
+        Path, typer.Argument(metavar="PROJECT", help="A project folder created by init.")
+    ],
+    change: Annotated[
+        list[str] | None,
+        _settings(
+            "--set",
+            help="Change a setting: batch=20, policy=mnlp, …; repeatable. "
+            "A running page reads it when it is restarted.",
+        ),
+    ] = None,
+    add_tag: Annotated[
+        list[str] | None,
+        _settings(help="Add a span type; open pages show it within seconds. Repeatable."),
+    ] = None,
+    earlier: Annotated[
+        str | None,
+        _settings(
+            help="With --add-tag, what earlier answers mean for the new tag: "
+            "none (there is none in those sentences) or unknown (nobody looked for it)."
+        ),
+    ] = None,
+    add: Annotated[
+        list[str] | None,
+        _people(help="Add an annotator and print their link once. Repeatable."),
+    ] = None,
+    admin: Annotated[
+        bool, _people(help="With --add: they may adjudicate and add other annotators.")
+    ] = False,
+    renew: Annotated[
+        list[str] | None, _people(help="Print a new link for an annotator; the old one ends.")
+    ] = None,
+    revoke: Annotated[
+        list[str] | None, _people(help="End an annotator's link; their answers stay.")
+    ] = None,
+    url: Annotated[
+        str | None,
+        _people(
+            help="Address of the page in printed links, as annotate prints it; "
+            "http://127.0.0.1:8765 by default."
+        ),
+    ] = None,
+    backup: Annotated[
+        Path | None,
+        _safety(help="Copy the project to this new folder, even while its page runs."),
+    ] = None,
+    trust: Annotated[
+        bool,
+        _safety(help="Trust the PostgreSQL database of this project with your password."),
+    ] = False,
+) -> None:
+    """Show or change a project's settings and annotators, or back it up."""
+    people = bool(add or renew or revoke)
+    actions = {"--backup": backup is not None, "--trust": trust}
+    actions |= {"--set or --add-tag": bool(change or add_tag), "--add, --renew or --revoke": people}
+    chosen = [name for name, is_chosen in actions.items() if is_chosen]
+    if len(chosen) > 1:
+        raise ConfigError(f"choose one thing to do: {' and '.join(chosen)} do not go together")
+    if earlier is not None and not add_tag:
+        raise ConfigError("--earlier says what earlier answers mean for a new tag: give --add-tag")
+    if (admin and not add) or (url is not None and not (add or renew)):
+        raise ConfigError("--admin and --url belong to a new link: give --add NAME")
+    if trust:
+        _trust(folder)
+    elif backup is not None:
+        _back_up(folder, backup)
+    elif change or add_tag:
+        _change(folder, change or [], add_tag or [], earlier)
+    elif people:
+        _annotators(folder, add or [], admin, renew or [], revoke or [], url)
+    else:
+        _show(folder)
+
+
+def _show(folder: Path) -> None:
+    """Print the settings and who annotates."""
+    with _open(folder) as project:
+        emit(project.settings.toml().rstrip())
+        work = project.store.work()
+    for row in work:
+        note = "\tadmin" if row.annotator.admin else ""
+        emit(f"{row.annotator.name}\t{row.labeled} labeled{note}")
+
+
+def _change(folder: Path, changes: list[str], tags: list[str], earlier: str | None) -> None:
+    """Write new settings, and what earlier answers mean for new tags."""
+    from seqmix.app.project_config import project_config
+    from seqmix.serve.project import change_settings, check_tags, read_settings
+
+    before = read_settings(folder)
+    values: dict[str, Any] = {}
+    for text in changes:
+        key, value = parse_setting(text)
+        if key in _FIXED:
+            raise ConfigError(f"--set does not change {key}: {_FIXED[key]}")
+        values[key] = value
+    if tags:
+        check_tags((*before.tags, *tags))
+        _settle_earlier(folder, tags, earlier)
+        values["tags"] = (*before.tags, *tags)
+    after = change_settings(folder, lambda settings: project_config(folder, settings), **values)
+    if tags:
+        _open(folder).close()  # the store takes the tags over, and running servers look there
+    emit(after.toml().rstrip())
+
+
+def _settle_earlier(folder: Path, tags: list[str], earlier: str | None) -> None:
+    """Record what earlier answers mean; before the tags, so that a kill leaves none without it."""
+    if earlier not in (None, "none", "unknown"):
+        raise ConfigError(f"--earlier must be none or unknown; got {earlier!r}")
+    with _open(folder) as project:
+        counts, names = project.store.counts(), ", ".join(tags)
+        labeled = counts.labeled + counts.seed
+        if not labeled:
+            return
+        if earlier is None and sys.stdin.isatty():
+            say(
+                f"{labeled} sentences are labeled without {names}: is it certain that none is there?"
+            )
+            question = "yes: there is none; no: nobody looked for it"
+            earlier = "none" if typer.confirm(question, err=True) else "unknown"
+        if earlier is None:
+            raise ConfigError(
+                f"{labeled} sentences are labeled already: --earlier none says that there is no "
+                f"{names} in them, --earlier unknown that nobody looked for it"
+            )
+        if earlier == "unknown":
+            project.store.open_tags(tags)
+
+
+def _annotators(
+    folder: Path, add: list[str], admin: bool, renew: list[str], revoke: list[str], url: str | None
+) -> None:
+    """Add annotators, renew and end links."""
+    with _open(folder) as project:
+        store = project.store
+        links = [(name, store.add_annotator(name, admin)) for name in add]
+        links += [(name, store.fresh_token(_annotator_id(project, name))) for name in renew]
+        for name in revoke:
+            store.revoke(_annotator_id(project, name))
+            say(f"{name} can no longer log in")
+    page = (url or "http://127.0.0.1:8765").rstrip("/")
+    for name, token in links:
+        emit(f"{name}\t{page}/login?token={token}")
+    if links:
+        say("links are shown only once; whoever has one answers in that name, so send it privately")
+
+
+def _annotator_id(project: Project, name: str) -> int:
+    annotator = project.store.annotator(name)
+    if annotator is None:
+        names = ", ".join(one.name for one in project.store.annotators())
+        raise ConfigError(f"no annotator named {name!r}; this project has {names or 'none yet'}")
+    return annotator.id
+
+
+def _back_up(folder: Path, out: Path) -> None:
+    from seqmix.serve.backup import back_up
+
+    with _open(folder) as project:
+        events = back_up(project, out)
+        sentences = project.store.count()
+    emit(
+        f"{out}: {sentences} sentences and all answers up to event {events}; "
+        "it is a project like the first and opens like one"
+    )
+
+
+def _trust(folder: Path) -> None:
+    from seqmix.serve.project import read_settings
+    from seqmix.serve.store import postgresql
+
+    url = read_settings(folder).store
+    if url is None:
+        raise ConfigError(f"{folder} keeps its answers in its folder: it has no database to trust")
+    postgresql.trust(url)
+    emit(f"{postgresql.place(url)} is trusted from now on")
+
+
+def _open(folder: Path) -> Project:
+    from seqmix.serve.project import open_project
+
+    return open_project(folder)

@@ -1,0 +1,1 @@
+"""`seqmix rank` and `sweep`."""

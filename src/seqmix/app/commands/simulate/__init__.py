@@ -1,0 +1,1 @@
+"""`seqmix augment`, `simulate`, `status` and `report`."""

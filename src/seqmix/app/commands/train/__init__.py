@@ -1,0 +1,1 @@
+"""`seqmix train`, `evaluate`, `predict` and `adapt`."""
