@@ -317,7 +317,7 @@ def _parse_change(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ConfigError(
-            f"--set takes section.key=value, such as augment.rate=0.4; got {text[:80]!r}"
+            f"--set must look like key=value, such as augment.rate=0.4; got {text[:80]!r}"
         )
     try:
         return key.strip(), tomllib.loads(f"x = {value}")["x"]

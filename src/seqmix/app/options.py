@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -188,18 +187,6 @@ def _unknown(name: str, known: Collection[str]) -> str:
     near = get_close_matches(name, known, n=1)
     meant = f"did you mean {near[0]}? " if near else ""
     return f"{name[:80]!r}; {meant}There are {', '.join(known)}"
-
-
-def parse_setting(text: str) -> tuple[str, Any]:
-    """Split `key=value`; the value is TOML, or a plain word: `batch=20` -> ("batch", 20)."""
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise ConfigError(f"--set must look like key=value; got {text[:80]!r}")
-    try:
-        parsed = tomllib.loads(f"x = {value}")["x"]
-    except (ValueError, RecursionError):
-        parsed = value.strip()
-    return key.strip(), parsed
 
 
 def executor(engine: str, gpus: float = 0.0) -> Crew:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from seqmix.app.config import parse_changes
 from seqmix.app.console import emit, say
-from seqmix.app.options import group, parse_setting
+from seqmix.app.options import group
 from seqmix.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -113,12 +114,9 @@ def _change(folder: Path, changes: list[str], tags: list[str], earlier: str | No
     from seqmix.serve.project import change_settings, check_tags, read_settings
 
     before = read_settings(folder)
-    values: dict[str, Any] = {}
-    for text in changes:
-        key, value = parse_setting(text)
-        if key in _FIXED:
-            raise ConfigError(f"--set does not change {key}: {_FIXED[key]}")
-        values[key] = value
+    values = parse_changes(changes)
+    for key in values.keys() & _FIXED.keys():
+        raise ConfigError(f"--set does not change {key}: {_FIXED[key]}")
     if tags:
         check_tags((*before.tags, *tags))
         _settle_earlier(folder, tags, earlier)
