@@ -20,7 +20,6 @@ from seqmix.loop.oracle import GoldOracle
 from seqmix.loop.rounds import read_rounds
 from seqmix.loop.run import Plan, run
 from seqmix.protocols import Tagger
-from seqmix.query.history import Fluctuation
 
 _NAMES = (
     "rounds/002/chosen.json",
@@ -83,7 +82,7 @@ def _plan() -> Plan:
     gold = gazette(14)
     recipe = Recipe(
         fit=lambda sentences, steps, rng, last: cast(Tagger, Standin(TagSet.of(gold), sentences)),
-        policy=Fluctuation(),
+        policy="fluctuation",
         augmenter=lambda round: Replacement("shuffle"),
         rate=lambda round: 0.5,
     )
@@ -96,5 +95,4 @@ def _plan() -> Plan:
         sizes=lambda round: 2,
         rounds=3,
         load_tagger=lambda path: cast(Tagger, Standin(TagSet.of(gold), gold[:4])),
-        looks_back=True,
     )

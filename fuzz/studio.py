@@ -16,7 +16,7 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.loop.learner import Recipe
 from seqmix.protocols import Tagger
-from seqmix.query.uncertainty import Uncertainty
+from seqmix.query.policies import POLICIES
 from seqmix.serve.labelstudio.answers import Answers
 from seqmix.serve.labelstudio.app import create_app
 from seqmix.serve.labelstudio.database import File
@@ -125,9 +125,9 @@ def _no_process() -> Any:
 def _recipe(tags: TagSet, labeled: Sequence[Sentence], waiting: Sequence[Sentence]) -> Recipe:
     return Recipe(
         fit=lambda sentences, steps, rng, last: cast(Tagger, Standin(tags, sentences)),
-        policy=Uncertainty(),
+        policy="nte",
     )
 
 
 _LOOP = asyncio.new_event_loop()
-_PARTS = Parts(_recipe, lambda tags: cast(Tagger, Standin(tags)), Uncertainty())
+_PARTS = Parts(_recipe, lambda tags: cast(Tagger, Standin(tags)), POLICIES["nte"])

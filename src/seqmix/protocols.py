@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -60,6 +60,7 @@ class PoolView(Protocol):
     """
 
     tag_set: TagSet
+    rng: np.random.Generator  # of this query
 
     def sentences(self) -> Iterator[Sentence]:
         """The unlabeled sentences: duplicates once, no empty ones."""
@@ -98,20 +99,8 @@ class PoolView(Protocol):
         ...
 
 
-class Policy(Protocol):
-    """Says what to ask next. A plain function is a policy too."""
-
-    def __call__(self, view: PoolView, n: int, rng: np.random.Generator) -> Sequence[str]:
-        """The ids of the n sentences to ask for, the most wanted first; `Chosen` carries their scores along."""
-        ...
-
-
-class Chosen(list[str]):
-    """Ids with the scores they were chosen by."""
-
-    def __init__(self, scored: Sequence[tuple[str, float]]) -> None:
-        super().__init__(id for id, _ in scored)
-        self.scores = dict(scored)
+Score = Callable[[PoolView], Iterator[tuple[str, float]]]  # higher is asked sooner
+Selector = Callable[[PoolView, int, np.random.Generator], Mapping[str, float] | Sequence[str]]
 
 
 class Augmenter(Protocol):

@@ -14,21 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqmix import query
-from seqmix.protocols import Chosen
-from seqmix.query.committee import BALD, VoteEntropy
-from seqmix.query.diversity import Badge, CoreSet, Diverse, KMeans, diverse, random_order
-from seqmix.query.history import Fluctuation
-from seqmix.query.selection import Budget, WithoutEntity
-from seqmix.query.uncertainty import (
-    MNLP,
-    LeastConfidence,
-    TagCount,
-    Uncertainty,
-    least_confidence_sum,
-    margin,
-    token_entropy,
-)
-from tests.support.pool_views import FakeView, make_view, snapshot
+from seqmix.errors import ConfigError
+from seqmix.query.committee import BALD
+from seqmix.query.diversity import Badge, CoreSet, KMeans
+from seqmix.query.policies import POLICIES as TABLE
+from seqmix.query.policies import combined, policy_spec
+from seqmix.query.spec import PolicySpec
+from tests.support.pool_views import FakeView, choose, make_view, snapshot
 
 PLENTY = 10**9  # tokens: a budget that never binds
 
@@ -39,30 +31,19 @@ def first_come(view: FakeView, n: int, rng: np.random.Generator) -> list[str]:
 
 
 POLICIES = {
-    "random": random_order,
-    "lc": LeastConfidence(),
-    "lc_prime": Uncertainty(least_confidence_sum),
-    "nte": Uncertainty(token_entropy),
-    "margin": Uncertainty(margin),
-    "mnlp": MNLP(),
-    "tag_count": TagCount(),
-    "qbc": VoteEntropy(),
-    "bald": BALD(passes=4),
-    "fluctuation": Fluctuation(),
-    "kmeans": KMeans(),
-    "kmeans of a sample": KMeans(sample=5),
-    "coreset": CoreSet(),
-    "coreset of a sample": CoreSet(sample=5),
-    "badge": Badge(),
-    "badge of a sample": Badge(sample=5),
-    "diverse nte": diverse(Uncertainty()),
-    "diverse function": diverse(first_come),
-    "budget": Budget(Uncertainty(), PLENTY),
-    "budget of a function": Budget(first_come, PLENTY),
-    "without entity": WithoutEntity(Uncertainty(), 0.3),
-    "without entity of a function": WithoutEntity(first_come, 0.3),
-    "all of it": Budget(WithoutEntity(diverse(TagCount()), 0.2), PLENTY),
-    "function": first_come,
+    **TABLE,
+    "bald": PolicySpec(BALD(passes=4)),
+    "kmeans of a sample": PolicySpec(selector=KMeans(sample=5)),
+    "coreset of a sample": PolicySpec(selector=CoreSet(sample=5)),
+    "badge of a sample": PolicySpec(selector=Badge(sample=5)),
+    "diverse nte": combined("nte", diverse=True),
+    "diverse function": combined(first_come, diverse=True),
+    "budget": combined("nte", tokens=PLENTY),
+    "budget of a function": combined(first_come, tokens=PLENTY),
+    "without entity": combined("nte", without_entity=0.3),
+    "without entity of a function": combined(first_come, without_entity=0.3),
+    "all of it": combined("tag_count", diverse=True, without_entity=0.2, tokens=PLENTY),
+    "function": policy_spec(first_come),
 }
 every_policy = pytest.mark.parametrize("name", POLICIES)
 
@@ -78,35 +59,34 @@ def public() -> Iterator[tuple[str, object]]:
                 yield name, value
 
 
-def is_policy(value: object) -> bool:
+def parameters(value: object) -> list[str]:
     call = value.__dict__.get("__call__") if inspect.isclass(value) else value
-    return call is not None and [
-        name for name in inspect.signature(call).parameters if name != "self"
-    ] == ["view", "n", "rng"]
+    return [] if call is None else [n for n in inspect.signature(call).parameters if n != "self"]
 
 
-def test_no_policy_escapes_this_suite() -> None:
-    found = {value for _, value in public() if is_policy(value)}
+def parts(policy: PolicySpec) -> Iterator[object]:
+    """The score or selector of a policy, and of those it is made of, as functions and classes."""
+    part = policy.score or policy.selector
+    yield part if inspect.isfunction(part) else type(part)
+    if isinstance(inner := getattr(part, "policy", None), PolicySpec):
+        yield from parts(inner)
 
-    assert found >= {random_order, Uncertainty, Diverse, KMeans}
-    assert found <= {
-        policy if inspect.isfunction(policy) else type(policy) for policy in POLICIES.values()
+
+def test_no_score_and_no_selector_escapes_this_suite() -> None:
+    shapes = (["view"], ["view", "n", "rng"])
+    written = {
+        value for name, value in public() if parameters(value) in shapes and value is not PolicySpec
     }
 
+    assert written >= {KMeans, BALD}
+    assert written <= {part for policy in POLICIES.values() for part in parts(policy)}
 
-def test_no_score_and_no_combinator_escapes_this_suite() -> None:
-    firsts = {
-        value: next(iter(inspect.signature(value).parameters), "")
-        for _, value in public()
-        if inspect.isfunction(value)
-    }
 
-    assert {value for value, first in firsts.items() if first == "probs"} == {
-        policy.score for policy in POLICIES.values() if hasattr(policy, "score")
-    }
-    assert {value.__name__ for value, first in firsts.items() if first == "policy"} == {
-        "diverse",
-        "ranked",
+def test_no_measure_of_a_sentence_escapes_this_suite() -> None:
+    measures = {value for _, value in public() if parameters(value)[:1] == ["probs"]}
+
+    assert measures == {
+        policy.score.measure for policy in POLICIES.values() if hasattr(policy.score, "measure")
     }
 
 
@@ -124,28 +104,32 @@ def test_it_chooses_as_many_as_there_are_up_to_n_from_the_pool_and_none_twice(
     view = make_view(pool, seed, rounds)
     before = snapshot(view)
 
-    chosen = POLICIES[name](view, n, np.random.default_rng(seed))
+    chosen = choose(POLICIES[name], view, n, np.random.default_rng(seed))
 
     assert len(chosen) == len(set(chosen)) == min(n, pool)
     assert set(chosen) <= set(view.ids)
     assert snapshot(view) == before
-    assert list(chosen) == list(POLICIES[name](view, n, np.random.default_rng(seed)))
+    again = choose(POLICIES[name], view, n, np.random.default_rng(seed))
+    assert list(again.items()) == list(chosen.items())
 
 
 @every_policy
 def test_a_pool_of_one_and_a_pool_smaller_than_n(name: str) -> None:
-    assert list(POLICIES[name](make_view(1), 1, np.random.default_rng(0))) == ["s0"]
-    assert sorted(POLICIES[name](make_view(3), 100, np.random.default_rng(0))) == ["s0", "s1", "s2"]
+    assert list(POLICIES[name].choose(make_view(1), 1, np.random.default_rng(0))) == ["s0"]
+    assert sorted(POLICIES[name].choose(make_view(3), 100, np.random.default_rng(0))) == [
+        "s0",
+        "s1",
+        "s2",
+    ]
 
 
-@pytest.mark.parametrize("name", sorted(POLICIES.keys() - {"function"}))
+@every_policy
 @settings(max_examples=25)
 @given(seed=st.integers(0, 999), n=st.integers(1, 20))
 def test_ids_come_with_finite_scores_that_never_rise(name: str, seed: int, n: int) -> None:
-    chosen = POLICIES[name](make_view(14, seed), n, np.random.default_rng(seed))
+    chosen = choose(POLICIES[name], make_view(14, seed), n, np.random.default_rng(seed))
 
-    scores = [chosen.scores[id] for id in chosen]
-    assert isinstance(chosen, Chosen) and len(chosen.scores) == len(chosen)
+    scores = list(chosen.values())
     assert all(type(score) is float and np.isfinite(score) for score in scores)
     assert scores == sorted(scores, reverse=True)
 
@@ -158,15 +142,26 @@ def test_the_order_of_the_pool_changes_neither_scores_nor_choice(
 ) -> None:
     view = make_view(14, seed)
 
-    chosen = POLICIES[name](view, 5, np.random.default_rng(seed))
-    again = POLICIES[name](view.shuffled(order), 5, np.random.default_rng(seed))
+    chosen = choose(POLICIES[name], view, 5, np.random.default_rng(seed))
+    again = choose(POLICIES[name], view.shuffled(order), 5, np.random.default_rng(seed))
 
-    assert list(again) == list(chosen) and again.scores == chosen.scores
+    assert list(again.items()) == list(chosen.items())
 
 
 @every_policy
-def test_it_survives_pickling_and_says_what_it_is(name: str) -> None:
+def test_it_survives_pickling(name: str) -> None:
     policy = POLICIES[name]
 
     assert pickle.loads(pickle.dumps(policy)) == policy
-    assert inspect.isfunction(policy) or repr(policy).startswith(type(policy).__name__ + "(")
+
+
+def test_a_policy_scores_or_selects_and_says_what_it_needs() -> None:
+    with pytest.raises(ConfigError, match="a score or a selector"):
+        PolicySpec()
+    with pytest.raises(ConfigError, match="not both"):
+        PolicySpec(lambda view: iter(()), first_come)
+    assert {name for name, policy in TABLE.items() if not policy.alone} == {
+        "fluctuation", "kmeans", "coreset", "badge",
+    }  # fmt: skip
+    assert combined("fluctuation", diverse=True, tokens=9).needs == {"history"}
+    assert (combined("nte", diverse=True).most, combined("coreset").most) == (300, 1000)

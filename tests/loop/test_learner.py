@@ -15,7 +15,7 @@ from seqmix.loop.oracle import GoldOracle
 from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
 from seqmix.loop.schedule import at
-from seqmix.query.uncertainty import LeastConfidence
+from seqmix.query.policies import POLICIES
 from tests.support.small_loops import FakePath, Lexicon, corpus, recipe
 
 
@@ -41,8 +41,8 @@ def test_what_always_holds(seed: int, size: int, rounds: int) -> None:
     asked: set[str] = set()
     for number in range(rounds):
         before = len(learner.pool.labeled)
-        ids, scores = learner.query(size, return_scores=True)
-        assert not set(ids) & asked and len(ids) == len(scores) == size
+        ids = learner.query(size)
+        assert not set(ids) & asked and len(ids) == size
         asked |= set(ids)
 
         learner.teach(ids, oracle.annotate(learner.pool.take(ids)))
@@ -63,9 +63,7 @@ def test_scores_belong_to_ids_whatever_the_order_of_the_pool(seed: int, order) -
         ActiveLearner(recipe(), Pool.of(rest, gold[:10]), 0) for rest in (gold[10:], shuffled)
     )
 
-    assert dict(zip(*one.query(8, return_scores=True), strict=True)) == dict(
-        zip(*other.query(8, return_scores=True), strict=True)
-    )
+    assert one.rank(8) == other.rank(8)
 
 
 def test_duplicates_are_asked_once_and_empty_sentences_and_docstarts_never() -> None:
@@ -116,7 +114,7 @@ def test_least_confidence_is_over_all_paths_and_predictions_are_over_legal_ones(
     gold = corpus()
     view = TaggerView(Pool.of(gold[20:], gold[:20]), Torn({}), list, {}, np.random.default_rng(0))
 
-    assert set(LeastConfidence()(view, 5, np.random.default_rng(0)).scores.values()) == {0.25}
+    assert set(dict(POLICIES["lc"].score(view)).values()) == {0.25}
     assert {probability for _, _, probability in view.paths()} == {0.25}
 
 
@@ -153,7 +151,7 @@ def test_a_learner_saved_and_loaded_goes_on_the_same_way(tmp_path) -> None:
     learner.save(tmp_path / "saved")
     again = ActiveLearner.load(tmp_path / "saved", learner.recipe, Lexicon.load)
 
-    assert again.query(5, return_scores=True) == learner.query(5, return_scores=True)
+    assert list(again.rank(5).items()) == list(learner.rank(5).items())
     assert again.generated == learner.generated and again.round == learner.round
     with pytest.raises(RunError, match="not a saved learner"):
         ActiveLearner.load(tmp_path, learner.recipe, Lexicon.load)
@@ -230,4 +228,5 @@ def test_a_plain_function_is_a_policy() -> None:
         0,
     )
 
-    assert learner.query(2, return_scores=True) == (list(learner.pool.unlabeled)[:2], [None, None])
+    first, second = list(learner.pool.unlabeled)[:2]
+    assert list(learner.rank(2).items()) == [(first, 0.0), (second, -1.0)]

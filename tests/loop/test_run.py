@@ -22,15 +22,21 @@ from seqmix.loop.rounds import read_rounds
 from seqmix.loop.run import Plan, run
 from seqmix.loop.run_inputs import start_files
 from seqmix.loop.stopping import Stopping, forecast, kappa
-from tests.support.small_loops import Lexicon, corpus, recipe
+from seqmix.query.spec import PolicySpec
+from tests.support.small_loops import Lexicon, corpus, entropy_policy, recipe
 
 FILES = ("rounds.jsonl", "generated.jsonl")
 
 
-def plan(seed: int = 0, **changes) -> Plan:
+LOOKING_BACK = PolicySpec(selector=entropy_policy, needs=frozenset({"history"}))
+
+
+def plan(seed: int = 0, policy=entropy_policy, **changes) -> Plan:
     gold = corpus(80, 1)
     settings = {
-        "recipe": recipe(augmenter=lambda r: Replacement("mention"), rate=lambda r: 0.5),
+        "recipe": recipe(
+            augmenter=lambda r: Replacement("mention"), rate=lambda r: 0.5, policy=policy
+        ),
         "seed_set": gold[:10],
         "pool": gold[10:60],
         "oracle": GoldOracle(gold),
@@ -81,12 +87,12 @@ class Killed(BaseException):
     """Stands for a kill at a phase: nothing may catch it."""
 
 
-@pytest.mark.parametrize("looks_back", [False, True])
+@pytest.mark.parametrize("policy", [entropy_policy, LOOKING_BACK])
 @pytest.mark.parametrize("at", range(1, 26, 3))
 def test_a_run_broken_off_at_any_phase_ends_with_the_same_bytes(
-    tmp_path: Path, at: int, looks_back: bool
+    tmp_path: Path, at: int, policy
 ) -> None:
-    run(plan(looks_back=looks_back), tmp_path / "whole")
+    run(plan(policy=policy), tmp_path / "whole")
     count = 0
 
     def kill(event) -> None:
@@ -96,8 +102,8 @@ def test_a_run_broken_off_at_any_phase_ends_with_the_same_bytes(
             raise Killed
 
     with pytest.raises(Killed):
-        run(plan(looks_back=looks_back), tmp_path / "broken", kill)
-    run(plan(looks_back=looks_back), tmp_path / "broken")
+        run(plan(policy=policy), tmp_path / "broken", kill)
+    run(plan(policy=policy), tmp_path / "broken")
 
     for file in FILES:
         assert (tmp_path / "broken" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
@@ -167,7 +173,7 @@ def broken_off(folder: Path, phase: str, **changes) -> None:
 def test_a_damaged_file_of_a_round_is_named_and_never_passed_over(
     tmp_path: Path, name: str, damage: str
 ) -> None:
-    broken_off(tmp_path, "train", looks_back=True)
+    broken_off(tmp_path, "train", policy=LOOKING_BACK)
     path = tmp_path / "rounds" / name
     whole = path.read_text()
     path.write_text(
@@ -179,10 +185,10 @@ def test_a_damaged_file_of_a_round_is_named_and_never_passed_over(
         path.unlink()
 
     if damage == "gone" and name.startswith("002"):  # not finished: done again
-        assert run(plan(looks_back=True), tmp_path)[-1]["stop"]
+        assert run(plan(policy=LOOKING_BACK), tmp_path)[-1]["stop"]
     else:
         with pytest.raises(RunError, match=rf"{name} is damaged: [^/]*; restore it"):
-            run(plan(looks_back=True), tmp_path)
+            run(plan(policy=LOOKING_BACK), tmp_path)
 
 
 @pytest.mark.parametrize(

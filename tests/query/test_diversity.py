@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
-from seqmix.query.diversity import Badge, CoreSet, Diverse, KMeans, diverse, random_order
+from seqmix.query.diversity import Badge, CoreSet, Diverse, KMeans, random_scores
 from seqmix.query.geometry import farthest, means, nearest, plus_plus, squared
-from seqmix.query.uncertainty import Uncertainty
-from tests.support.pool_views import TAGS, FakeView, make_view
+from seqmix.query.policies import POLICIES, policy_spec
+from seqmix.query.uncertainty import token_entropy
+from tests.support.pool_views import TAGS, FakeView, choose, make_view
 
+NTE = POLICIES["nte"]
 CORNERS = np.array([[0, 0], [100, 0], [0, 100], [100, 100]], np.float32)
 
 
@@ -47,7 +49,7 @@ def test_k_means_finds_every_cluster_and_asks_for_the_sentence_in_its_middle(see
     chosen = KMeans()(view, 4, rng(seed))
 
     assert corners(chosen) == ["0", "1", "2", "3"]
-    assert list(chosen.scores.values()) == pytest.approx([9 / 24, 7 / 24, 5 / 24, 3 / 24])
+    assert list(chosen.values()) == pytest.approx([9 / 24, 7 / 24, 5 / 24, 3 / 24])
     for id in chosen:
         own = {other: vector for other, vector in view.vectors.items() if other[0] == id[0]}
         middle = np.mean(list(own.values()), axis=0)
@@ -71,7 +73,7 @@ def test_copies_are_chosen_no_more_than_once_each() -> None:
     view = make_view(20)
     view.vectors = dict.fromkeys(view.ids, np.ones(6, np.float32))
 
-    for policy in (KMeans(), CoreSet(), Badge(), diverse(Uncertainty())):
+    for policy in (KMeans(), CoreSet(), Badge(), Diverse(NTE)):
         assert len(set(policy(view, 10, rng()))) == 10
 
 
@@ -83,8 +85,7 @@ def test_the_core_set_goes_where_no_label_is() -> None:
 
     assert corners(chosen) == ["1", "2"]
     assert (
-        list(chosen.scores.values()) == sorted(chosen.scores.values(), reverse=True)
-        and min(chosen.scores.values()) > 90
+        list(chosen.values()) == sorted(chosen.values(), reverse=True) and min(chosen.values()) > 90
     )
 
 
@@ -137,7 +138,7 @@ def test_k_means_goes_on_until_no_sentence_changes_its_cluster() -> None:
     view = make_view(60)
 
     after = {
-        steps: [KMeans(steps=steps)(view, 6, rng(seed)).scores for seed in range(5)]
+        steps: [KMeans(steps=steps)(view, 6, rng(seed)) for seed in range(5)]
         for steps in (1, 20, 90)
     }
 
@@ -182,8 +183,8 @@ def test_badge_measures_the_outer_product_and_starts_from_the_longest() -> None:
     for seed in range(20):
         chosen = Badge()(view, 2, rng(seed))
 
-        assert chosen.scores == pytest.approx({id: length[id] for id in chosen}, rel=1e-4)
-        assert chosen[0] == max(length, key=length.__getitem__)
+        assert chosen == pytest.approx({id: length[id] for id in chosen}, rel=1e-4)
+        assert next(iter(chosen)) == max(length, key=length.__getitem__)
 
 
 def test_badge_does_not_draw_copies_of_a_gradient() -> None:
@@ -199,11 +200,11 @@ def test_badge_does_not_draw_copies_of_a_gradient() -> None:
 def test_diverse_asks_in_every_cluster_where_plain_doubt_asks_for_near_copies() -> None:
     view = clusters()
 
-    assert corners(Uncertainty()(view, 4, rng())) == ["0", "0", "0", "0"]
-    chosen = diverse(Uncertainty(), factor=8)(view, 4, rng())
+    assert corners(NTE.choose(view, 4, rng())) == ["0", "0", "0", "0"]
+    chosen = Diverse(NTE, factor=8)(view, 4, rng())
     assert corners(chosen) == ["0", "1", "2", "3"]
-    assert chosen[0] == Uncertainty()(view, 1, rng())[0]
-    assert chosen.scores == {id: Uncertainty().score(view.p[id]) for id in chosen}
+    assert next(iter(chosen)) == next(iter(NTE.choose(view, 1, rng())))
+    assert chosen == {id: token_entropy(view.p[id]) for id in chosen}
 
 
 def test_diverse_looks_at_four_times_as_many_as_are_asked_for_and_at_all_where_there_are_fewer() -> (
@@ -211,29 +212,28 @@ def test_diverse_looks_at_four_times_as_many_as_are_asked_for_and_at_all_where_t
 ):
     asked = []
 
-    def policy(view, n: int, rng):
+    def selector(view, n: int, rng):
         asked.append(n)
         return sorted(view.ids)[:n]
 
+    policy = policy_spec(selector)
+
     view = clusters((3, 3, 0, 0))
 
-    assert len(diverse(policy)(view, 1, rng())) == 1 and asked == [4]
-    assert len(Diverse(policy)(view, 1, rng())) == 1 and asked == [4, 4]
-    assert diverse(policy)(view, 9, rng()) == sorted(view.ids)
-    assert diverse(policy, factor=1)(view, 2, rng()) == sorted(view.ids)[:2]
+    assert len(Diverse(policy)(view, 1, rng())) == 1 and asked == [4]
+    assert list(Diverse(policy)(view, 9, rng())) == sorted(view.ids)
+    assert list(Diverse(policy, factor=1)(view, 2, rng())) == sorted(view.ids)[:2]
 
 
 def test_diverse_keeps_to_the_best_of_the_policy_and_takes_plain_functions() -> None:
     view = clusters()
 
-    assert set(diverse(Uncertainty(), factor=2)(view, 4, rng())) <= set(
-        Uncertainty()(view, 8, rng())
-    )
+    assert set(Diverse(NTE, factor=2)(view, 4, rng())) <= set(NTE.choose(view, 8, rng()))
     assert corners(
-        diverse(lambda view, n, rng: sorted(view.ids)[:n], factor=8)(view, 4, rng())
+        Diverse(policy_spec(lambda view, n, rng: sorted(view.ids)[:n]), factor=8)(view, 4, rng())
     ) == ["0", "1", "2", "3"]
-    with pytest.raises(ConfigError, match="factor is 0"):
-        diverse(Uncertainty(), factor=0)
+    with pytest.raises(ConfigError, match="got 0"):
+        Diverse(NTE, factor=0)
 
 
 @settings(max_examples=25)
@@ -241,21 +241,13 @@ def test_diverse_keeps_to_the_best_of_the_policy_and_takes_plain_functions() -> 
 def test_the_order_of_the_pool_changes_nothing(seed: int, order: int) -> None:
     view = make_view(30, seed)
 
-    for policy in (
-        random_order,
-        KMeans(),
-        KMeans(sample=12),
-        CoreSet(sample=12),
-        Badge(),
-        diverse(Uncertainty()),
-    ):
-        assert (
-            policy(view.shuffled(order), 6, rng(seed)).scores == policy(view, 6, rng(seed)).scores
-        )
+    for policy in (KMeans(), KMeans(sample=12), CoreSet(sample=12), Badge(), Diverse(NTE)):
+        there, shuffled = policy(view, 6, rng(seed)), policy(view.shuffled(order), 6, rng(seed))
+        assert list(shuffled.items()) == list(there.items())
 
 
 def test_a_random_order_favors_nobody() -> None:
     view = make_view(6)
-    counts = Counter(id for seed in range(1000) for id in random_order(view, 2, rng(seed)))
+    counts = Counter(id for seed in range(1000) for id in choose(random_scores, view, 2, rng(seed)))
 
     assert all(270 < counts[id] < 400 for id in view.ids)

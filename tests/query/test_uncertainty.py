@@ -15,20 +15,18 @@ from hypothesis import strategies as st
 
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ModelError
-from seqmix.query.diversity import random_order
+from seqmix.query.diversity import random_scores
+from seqmix.query.spec import PolicySpec, lots, top
 from seqmix.query.uncertainty import (
-    MNLP,
-    LeastConfidence,
-    TagCount,
     Uncertainty,
+    lc,
     least_confidence_sum,
-    lots,
     margin,
-    ranked,
+    mnlp,
+    tag_count,
     token_entropy,
-    top,
 )
-from tests.support.pool_views import FakeView, distributions, make_view
+from tests.support.pool_views import FakeView, choose, distributions, make_view
 
 SCORES = (token_entropy, least_confidence_sum, margin)
 probs_strategy = st.builds(
@@ -67,9 +65,7 @@ def test_the_sum_of_least_confidence_is_equation_2(probs: np.ndarray) -> None:
 
 @given(probability=st.floats(0, 1))
 def test_least_confidence_is_equation_1(probability: float) -> None:
-    chosen = LeastConfidence()(viewing({"a": (("O",), probability)}), 1, rng())
-
-    assert chosen.scores == {"a": 1 - probability}
+    assert list(lc(viewing({"a": (("O",), probability)}))) == [("a", 1 - probability)]
 
 
 @given(probs=probs_strategy)
@@ -88,13 +84,13 @@ def test_the_margin_of_two_tags_is_what_parts_them() -> None:
 
 @given(probability=st.floats(1e-300, 1), length=st.integers(1, 30))
 def test_mnlp_is_the_log_probability_of_the_path_by_length(probability: float, length: int) -> None:
-    chosen = MNLP()(viewing({"a": (("O",) * length, probability)}), 1, rng())
+    ((_, score),) = mnlp(viewing({"a": (("O",) * length, probability)}))
 
-    assert chosen.scores["a"] == pytest.approx(-math.log(probability) / length)
+    assert score == pytest.approx(-math.log(probability) / length)
 
 
 def test_mnlp_survives_a_probability_that_underflowed() -> None:
-    assert math.isfinite(MNLP()(viewing({"a": (("O",) * 900, 0.0)}), 1, rng()).scores["a"])
+    assert math.isfinite(dict(mnlp(viewing({"a": (("O",) * 900, 0.0)})))["a"])
 
 
 def test_tag_count_counts_valid_tags() -> None:
@@ -104,7 +100,7 @@ def test_tag_count_counts_valid_tags() -> None:
         "two": (("B-PER", "I-PER"), 0.5),
     }
 
-    assert TagCount()(viewing(paths), 2, rng()).scores == {"two": 2, "one": 1}
+    assert choose(tag_count, viewing(paths), 2, rng()) == {"two": 2, "one": 1}
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -131,7 +127,7 @@ def test_the_top_is_what_sorting_gives(scores: list[int], n: int, seed: int) -> 
     assert list(chosen) == [
         id for id, _ in sorted(pairs, key=lambda pair: (pair[1], lot(pair[0])), reverse=True)[:n]
     ]
-    assert chosen.scores == {id: dict(pairs)[id] for id in chosen}
+    assert chosen == {id: dict(pairs)[id] for id in chosen}
 
 
 @given(seed=st.integers(0, 99), order=st.integers(0, 99))
@@ -143,7 +139,9 @@ def test_even_ties_fall_the_same_way_in_any_order_of_the_pool(seed: int, order: 
 
 
 def test_ties_are_broken_by_the_generator_and_favor_nobody() -> None:
-    firsts = Counter(top([(id, 1.0) for id in "abcde"], 1, rng(seed))[0] for seed in range(2000))
+    firsts = Counter(
+        next(iter(top([(id, 1.0) for id in "abcde"], 1, rng(seed)))) for seed in range(2000)
+    )
 
     assert len(firsts) == 5 and min(firsts.values()) > 330 and max(firsts.values()) < 470
 
@@ -170,18 +168,18 @@ def test_a_score_that_is_no_number_is_an_error_that_names_the_sentence() -> None
 
 
 def test_a_plain_list_of_ids_is_scored_by_its_order() -> None:
-    chosen = ranked(lambda view, n, rng: ["b", "a", "b", "c"], make_view(1), 2, rng())
+    policy = PolicySpec(selector=lambda view, n, rng: ["b", "a", "b", "c"])
 
-    assert list(chosen) == ["b", "a"] and chosen.scores == {"b": 0, "a": -1}
+    assert list(policy.choose(make_view(1), 2, rng()).items()) == [("b", 0), ("a", -1)]
 
 
 @given(seed=st.integers(0, 999), order=st.integers(0, 999), n=st.integers(1, 12))
 def test_scores_belong_to_the_right_ids_under_any_shuffling(seed: int, order: int, n: int) -> None:
     view = make_view(12, seed)
 
-    chosen = Uncertainty()(view.shuffled(order), n, rng())
+    chosen = choose(Uncertainty(), view.shuffled(order), n, rng())
 
-    assert chosen.scores == {id: token_entropy(view.p[id]) for id in chosen}
+    assert chosen == {id: token_entropy(view.p[id]) for id in chosen}
     assert list(chosen) == sorted(view.p, key=lambda id: -token_entropy(view.p[id]))[:n]
 
 
@@ -210,7 +208,7 @@ def test_scoring_holds_a_few_arrays_at_a_time() -> None:
     view = Endless([])
     view.size = 2000
 
-    assert len(Uncertainty()(view, 50, rng())) == 50
+    assert len(choose(Uncertainty(), view, 50, rng())) == 50
     assert view.most <= 3
 
 
@@ -231,7 +229,7 @@ def test_a_random_order_streams_too() -> None:
     view.size = 20_000
     tracemalloc.start()
 
-    random_order(view, 100, rng())
+    top(random_scores(view), 100, rng())
 
     used = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

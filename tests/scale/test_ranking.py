@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqmix.app.build import POLICIES
 from seqmix.app.cli import run
 from seqmix.data.sentence import Sentence
-from seqmix.errors import ConfigError, DataError, ModelError, RunError
+from seqmix.errors import DataError, ModelError, RunError
 from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
+from seqmix.query.policies import POLICIES
 from seqmix.scale import local_executor as workers
 from seqmix.scale import ranking_job as job
 from seqmix.scale.build_pool import build_pool
@@ -61,7 +61,7 @@ def test_the_best_do_not_hang_on_the_order_or_the_parts_they_come_in(
 
 
 def nte(top: int = 50) -> Scorer:
-    return Scorer(POLICIES["nte"], arithmetic, top)
+    return Scorer(POLICIES["nte"].score, arithmetic, top)
 
 
 def test_a_pool_scored_in_blocks_gives_what_the_policy_chooses_from_all_of_it(
@@ -72,7 +72,7 @@ def test_a_pool_scored_in_blocks_gives_what_the_policy_chooses_from_all_of_it(
     view = TaggerView(
         Pool({s.id: s for s in pool}), arithmetic()[0], lambda: (), {}, np.random.default_rng(0)
     )
-    everything = POLICIES["nte"](view, SIZE, np.random.default_rng(0)).scores
+    everything = POLICIES["nte"].choose(view, SIZE, np.random.default_rng(0))
     assert seen == SIZE
     assert [(one.id, one.score) for one in best] == sorted(
         everything.items(), key=lambda pair: (-pair[1], pair[0])
@@ -87,7 +87,7 @@ def test_each_policy_gives_the_same_bits_in_any_order(
 ) -> None:
     units, scorer = (
         list(pool.units())[1:],
-        Scorer(POLICIES[policy], from_folders([model], "cpu"), 40, seed=3),
+        Scorer(POLICIES[policy].score, from_folders([model], "cpu"), 40, seed=3),
     )
 
     (forth, _), (back, _) = (
@@ -106,7 +106,7 @@ def test_a_real_tagger_gives_the_same_bits_in_one_process_and_in_two(
 ) -> None:
     units, scorer = (
         list(pool.units()),
-        Scorer(POLICIES[policy], from_folders([model], "cpu"), 40, seed=3),
+        Scorer(POLICIES[policy].score, from_folders([model], "cpu"), 40, seed=3),
     )
 
     alone, _ = score_units(units, scorer, _made(tmp_path / "a"))
@@ -117,7 +117,7 @@ def test_a_real_tagger_gives_the_same_bits_in_one_process_and_in_two(
 
 def test_scores_are_the_taggers_own(pool: PoolOnDisk, model: Path, tmp_path: Path) -> None:
     best, _ = score_units(
-        list(pool.units()), Scorer(POLICIES["nte"], from_folders([model], None), 5), tmp_path
+        list(pool.units()), Scorer(POLICIES["nte"].score, from_folders([model], None), 5), tmp_path
     )
 
     for one in best:
@@ -130,7 +130,7 @@ def test_scores_are_the_taggers_own(pool: PoolOnDisk, model: Path, tmp_path: Pat
 def test_a_committee_is_several_taggers(pool: PoolOnDisk, model: Path, tmp_path: Path) -> None:
     last = list(pool.units())[-1]
     best, _ = score_units(
-        [last], Scorer(POLICIES["qbc"], from_folders([model, model], None), 5), tmp_path
+        [last], Scorer(POLICIES["qbc"].score, from_folders([model, model], None), 5), tmp_path
     )
 
     assert [one.score for one in best] == [0.0] * 5, "twins never disagree"
@@ -246,7 +246,7 @@ def test_a_worker_that_is_killed_changes_nothing(
 
 
 def test_what_goes_wrong_in_a_worker_is_one_line_here(pool: PoolOnDisk, tmp_path: Path) -> None:
-    gone = Scorer(POLICIES["nte"], from_folders([tmp_path / "nothing"], None), 5)
+    gone = Scorer(POLICIES["nte"].score, from_folders([tmp_path / "nothing"], None), 5)
     with pytest.raises(RunError, match=r"0000\d.arrow:\d+: .*nothing is not a tagger"):
         score_units(list(pool.units()), gone, _made(tmp_path / "a"), workers.work_through, 2)
     with pytest.raises(ModelError, match="nothing is not a tagger"):
@@ -254,7 +254,7 @@ def test_what_goes_wrong_in_a_worker_is_one_line_here(pool: PoolOnDisk, tmp_path
     with pytest.raises(RunError) as caught:
         score_units(
             list(pool.units()),
-            Scorer(POLICIES["nte"], dict, 5),
+            Scorer(POLICIES["nte"].score, dict, 5),
             _made(tmp_path / "c"),
             workers.work_through,
             2,
@@ -262,12 +262,10 @@ def test_what_goes_wrong_in_a_worker_is_one_line_here(pool: PoolOnDisk, tmp_path
     assert "KeyError" in str(caught.value) and "Traceback" in caught.value.__notes__[0]
 
 
-def test_ids_that_repeat_and_policies_without_scores_are_refused(tmp_path: Path) -> None:
+def test_ids_that_repeat_are_refused(tmp_path: Path) -> None:
     twins = [Sentence("a", ("x",)), Sentence("a", ("y",))]
     with pytest.raises(DataError, match="two sentences of one block have the same id"):
         nte().scores(twins, arithmetic())
-    with pytest.raises(ConfigError, match="gives no score for each sentence"):
-        Scorer(lambda view, n, rng: [], arithmetic, 5).scores(twins[:1], arithmetic())
     parquet, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
     for name, word in (("a", "x"), ("b", "y")):
         parquet.write_table(

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from seqmix.app.build import POLICIES
 from seqmix.app.cli import run
 from seqmix.app.sweep.table import read_results
 from seqmix.errors import ConfigError, MissingExtraError, RunError
+from seqmix.query.policies import POLICIES
 from seqmix.scale import ranking_job as job
 from seqmix.scale import ray_executor as ray_crew
 from seqmix.scale.build_pool import build_pool
@@ -129,7 +129,7 @@ def test_with_a_worker_and_then_a_node_killed_half_way_the_best_are_those_of_an_
     nodes: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     units = list(build_pool(many(8 * BLOCK), tmp_path / "pool").units())
-    scorer = Scorer(POLICIES["nte"], from_folders([model], "cpu"), 100)
+    scorer = Scorer(POLICIES["nte"].score, from_folders([model], "cpu"), 100)
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     undisturbed, _ = score_units(units, scorer, tmp_path / "a")
@@ -238,7 +238,7 @@ def test_without_an_address_a_cluster_of_our_own_comes_and_goes(tmp_path: Path) 
 
     best, _ = score_units(
         units,
-        Scorer(POLICIES["nte"], arithmetic, 10),
+        Scorer(POLICIES["nte"].score, arithmetic, 10),
         tmp_path / "side",
         crew_of("ray"),
         AS_MANY_AS_FIT,

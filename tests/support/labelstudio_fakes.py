@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from seqmix.app.build import build_policy
 from seqmix.data.tagset import TagSet
 from seqmix.loop.learner import Recipe
+from seqmix.query.policies import FIRST
 from seqmix.query.uncertainty import token_entropy
 from seqmix.serve.labelstudio.answers import Answers
 from seqmix.serve.labelstudio.database import File
@@ -105,12 +105,12 @@ def parts(given: Memory | None = None, **changes: Any) -> Parts:
                     counts[token][row] += 1
             return Memory(tag_set.tags, {token: dict(own) for token, own in counts.items()})
 
-        return Recipe(fit=fit, policy=build_policy(changes.get("policy", "nte")))
+        return Recipe(fit=fit, policy=changes.get("policy", "nte"))
 
     return Parts(
         recipe,
         lambda tag_set: Memory(tag_set.tags, {}),
-        build_policy("kmeans"),
+        FIRST,
         given,
         batch=changes.get("batch", 100),
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
+from seqmix.query.spec import PolicySpec
 from seqmix.query.uncertainty import least_confidence_sum, margin, token_entropy
 
 MEASURES = {"entropy": token_entropy, "least": least_confidence_sum, "margin": margin}
@@ -29,6 +30,7 @@ class FakeView:
     masks: dict[str, np.ndarray] = field(default_factory=dict)
     past: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
     tag_set: TagSet = TAGS
+    rng: np.random.Generator = field(default_factory=np.random.default_rng)
 
     @property
     def ids(self) -> list[str]:
@@ -64,6 +66,13 @@ class FakeView:
     def shuffled(self, seed: int) -> FakeView:
         order = np.random.default_rng(seed).permutation(len(self.pool))
         return replace(self, pool=[self.pool[i] for i in order])
+
+
+def choose(policy, view, n: int, rng: np.random.Generator) -> dict[str, float]:
+    """What a policy, or a score, chooses; the view draws from the same generator, as a learner's."""
+    spec = policy if isinstance(policy, PolicySpec) else PolicySpec(policy)
+    view.rng = rng
+    return spec.choose(view, n, rng)
 
 
 def distributions(rng: np.random.Generator, *shape: int) -> np.ndarray:

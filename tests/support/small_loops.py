@@ -12,7 +12,6 @@ import numpy as np
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.loop.learner import Recipe
-from seqmix.protocols import Chosen
 from seqmix.query.uncertainty import token_entropy
 
 TAGS = TagSet.ordered(["O", "B-PER", "B-LOC"])
@@ -95,9 +94,9 @@ def corpus(n: int = 60, seed: int = 0) -> list[Sentence]:
     return made
 
 
-def entropy_policy(view, n, rng) -> Chosen:
+def entropy_policy(view, n, rng) -> dict[str, float]:
     scored = [(id, float(-(probs * np.log(probs)).sum(1).mean())) for id, probs in view.probs()]
-    return Chosen(sorted(scored, key=lambda pair: (-pair[1], pair[0]))[:n])
+    return dict(sorted(scored, key=lambda pair: (-pair[1], pair[0]))[:n])
 
 
 def recipe(**changes) -> Recipe:

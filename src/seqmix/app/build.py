@@ -19,52 +19,12 @@ from seqmix.augment.table import Table, contextual_table, encoder_table, vocabul
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError
-from seqmix.protocols import Augmenter, Policy
-from seqmix.query.committee import BALD, VoteEntropy
-from seqmix.query.diversity import Badge, CoreSet, KMeans, diverse, random_order
-from seqmix.query.history import Fluctuation
-from seqmix.query.selection import Budget, WithoutEntity
-from seqmix.query.uncertainty import (
-    MNLP,
-    LeastConfidence,
-    TagCount,
-    Uncertainty,
-    least_confidence_sum,
-    margin,
-    token_entropy,
-)
+from seqmix.protocols import Augmenter
 from seqmix.starter import STARTER
 from seqmix.tagger import Settings, Tagger
 
 AUGMENTERS = (*VARIANTS, *METHODS, COMBINED)
-POLICIES: Mapping[str, Policy] = {
-    "random": random_order,
-    "lc": LeastConfidence(),
-    "lc_prime": Uncertainty(least_confidence_sum),
-    "nte": Uncertainty(token_entropy),
-    "qbc": VoteEntropy(),
-    "mnlp": MNLP(),
-    "margin": Uncertainty(margin),
-    "bald": BALD(),
-    "tag_count": TagCount(),
-    "fluctuation": Fluctuation(),
-    "kmeans": KMeans(),
-    "coreset": CoreSet(),
-    "badge": Badge(),
-}
 TABLES = ("encoder", "trained", "contextual")
-
-
-def build_policy(
-    name: str, spread: bool = False, without_entity: float = 0.0, tokens: int | None = None
-) -> Policy:
-    """A policy by name; spread over the pool, with a quota of sentences without entity, within a budget of tokens."""
-    if name not in POLICIES:
-        raise ConfigError(f"there is no policy {name!r}; there are {', '.join(POLICIES)}")
-    policy = diverse(POLICIES[name]) if spread else POLICIES[name]
-    if without_entity > 0:
-        policy = WithoutEntity(policy, without_entity)
-    return policy if tokens is None else Budget(policy, tokens)
 
 
 def build_augmenter(

@@ -10,30 +10,25 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from seqmix.app.config_errors import refusal
 from seqmix.errors import ConfigError
+from seqmix.query.policies import POLICIES
 
 PRESETS = Path(__file__).parent / "presets"
 _FIRST = {
     "augment": {"score_range": "0,500"}
 }  # defaults that have changed, as they were: they stay out of the hash, the new ones do not
-Policy = Literal[
-    "random",
-    "lc",
-    "lc_prime",
-    "nte",
-    "qbc",
-    "mnlp",
-    "margin",
-    "bald",
-    "tag_count",
-    "fluctuation",
-    "kmeans",
-    "coreset",
-    "badge",
-]
+
+
+def _policy(name: str) -> str:
+    if name not in POLICIES:
+        raise ValueError(f"must be one of {', '.join(POLICIES)}; got {name[:80]!r}")
+    return name
+
+
+Policy = Annotated[str, AfterValidator(_policy)]
 Count = Annotated[int, Field(ge=1, le=2**31)]
 Rate = Annotated[float, Field(ge=0, le=100)]
 Positive = Annotated[float, Field(gt=0, le=1e6)]
@@ -182,9 +177,9 @@ class Config(_Section):
         ):
             if not text.isprintable():
                 raise ValueError(f"a name is one line of printable text; found {text[:80]!r}")
-        if self.query.policy == "lc" and self.tagger.head != "crf":
+        if "crf" in POLICIES[self.query.policy].needs and self.tagger.head != "crf":
             raise ValueError(
-                "query.policy lc is the probability of the Viterbi path and needs tagger.head crf; lc_prime is for the linear head"
+                f"query.policy {self.query.policy} needs tagger.head crf; got {self.tagger.head}"
             )
         own = self.self_training
         if not own.teachers and own.generations > 1:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from seqmix.app.build import build_augmenter, build_policy, build_table, parse_score_range
+from seqmix.app.build import build_augmenter, build_table, parse_score_range
 from seqmix.app.config import Config
 from seqmix.app.provenance import folder_digest
 from seqmix.augment.discriminator import Perplexity
@@ -30,6 +30,7 @@ from seqmix.loop.selftraining import SelfTraining, self_trained
 from seqmix.loop.stopping import Stopping
 from seqmix.protocols import Augmenter
 from seqmix.protocols import Tagger as AnyTagger
+from seqmix.query.policies import combined
 from seqmix.tagger import Settings, Tagger
 
 
@@ -79,7 +80,6 @@ def build_plan(
             uncertainty=loop.stop_uncertainty,
         ),
         guard=guard,
-        looks_back=config.query.policy == "fluctuation",
         seed=config.seed,
     )
 
@@ -159,7 +159,7 @@ def build_recipe(
     augmenter = _augmenters(config, seed_set, unlabeled, name)
     recipe = Recipe(
         fit=self_trained(fit, lambda: unlabeled, student) if wanted.teachers else fit,
-        policy=build_policy(
+        policy=combined(
             config.query.policy,
             config.query.diverse,
             config.query.without_entity,

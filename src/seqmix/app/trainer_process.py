@@ -26,11 +26,6 @@ from seqmix.serve.trainer.process import work
 from seqmix.serve.trainer.suggestions import Guess
 from seqmix.serve.trainer.trainer import Parts
 
-_DEPTH = {
-    "kmeans": 300,
-    "coreset": 1000,
-    "badge": 300,
-}  # policies whose work grows with the square of what they choose
 _LEAST = 6  # steps an epoch, so that ten labels are seen more than ten times
 
 
@@ -38,8 +33,8 @@ def build_parts(project: Project) -> Parts:
     """The parts a project's settings ask for."""
     import torch
 
-    from seqmix.app.build import POLICIES
     from seqmix.app.plan import build_recipe
+    from seqmix.query.policies import FIRST
     from seqmix.tagger import Tagger
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or 1))  # as the server has said
@@ -76,11 +71,9 @@ def build_parts(project: Project) -> Parts:
     return Parts(
         recipe=replace(recipe, steps=steps, match_steps=False, warm=same_tags),
         untrained=untrained,
-        spread=POLICIES["kmeans"],
+        spread=FIRST,
         paths=paths,
-        depth=300 if config.query.diverse else _DEPTH.get(config.query.policy),
         without_entity=share,
-        looks_back=config.query.policy == "fluctuation",
         start=start,
     )
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,9 @@ from seqmix.errors import RunError
 from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
 from seqmix.loop.rounds import damaged, read_object
-from seqmix.protocols import Augmenter, Chosen, Policy, Tagger
+from seqmix.protocols import Augmenter, Tagger
+from seqmix.query.policies import policy_spec
+from seqmix.query.spec import Policy
 
 Fit = Callable[[Sequence[Sentence], int | None, np.random.Generator, Tagger | None], Tagger]
 FORMAT_VERSION = 1
@@ -52,6 +53,7 @@ class ActiveLearner:
 
     def __init__(self, recipe: Recipe, pool: Pool, seed: int = 0) -> None:
         self.recipe, self.pool, self.seed = recipe, pool, seed
+        self.policy = policy_spec(recipe.policy)
         self.round = 0
         self.generated: list[Augmented] = []
         self.nominal = 0  # sentences augmentation was asked for so far
@@ -70,15 +72,18 @@ class ActiveLearner:
     def tagger(self, tagger: Tagger) -> None:
         self._tagger = tagger
 
-    def query(self, n: int, return_scores: bool = False) -> Any:
-        """The ids of the n sentences to label next, the most wanted first; with their scores when asked."""
+    def query(self, n: int) -> list[str]:
+        """Return the ids of the n sentences to label next, best first."""
+        return list(self.rank(n))
+
+    def rank(self, n: int) -> dict[str, float]:
+        """Return the scores of the n sentences to label next by id, best first."""
         self.pool.check(n)
         rng = generator(self.seed, self.round + 1, "query")
         view = TaggerView(self.pool, self.tagger, self._committee, self.history, rng)
-        ids = self.recipe.policy(view, n, rng)
-        self.pool.take(ids)  # refuses strangers and repetitions
-        scores = ids.scores if isinstance(ids, Chosen) else {}
-        return (list(ids), [scores.get(id) for id in ids]) if return_scores else list(ids)
+        scores = self.policy.choose(view, n, rng)
+        self.pool.take(list(scores))  # refuses strangers
+        return scores
 
     def wanted(self, labeled: int) -> int:
         """How many sentences augmentation is asked for when so many have been labeled."""
@@ -113,6 +118,11 @@ class ActiveLearner:
             self._sentences(), self.steps, rng, self._tagger if self.recipe.warm else None
         )
         return self._tagger
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether the policy needs the predictions of earlier rounds."""
+        return "history" in self.policy.needs
 
     def remember(self) -> None:
         """Keep this round's predictions on the pool for policies that look at their history."""

@@ -24,13 +24,8 @@ class TaggerView:
         history: Mapping[str, Sequence[Sequence[str]]],
         rng: np.random.Generator,
     ) -> None:
-        self._pool, self._tagger, self._committee, self._history, self._rng = (
-            pool,
-            tagger,
-            committee,
-            history,
-            rng,
-        )
+        self._pool, self._tagger, self._committee = pool, tagger, committee
+        self._history, self.rng = history, rng
         self._members: Sequence[Tagger] | None = None
         if tagger.tag_set is None:
             raise ValueError("a view needs a tagger that knows its tag set")
@@ -86,7 +81,7 @@ class TaggerView:
         """p(tag | token) under dropout in the head."""
         return zip(
             self._pool.unlabeled,
-            self._tagger.dropped(self.sentences(), passes, self._rng),
+            self._tagger.dropped(self.sentences(), passes, self.rng),
             strict=True,
         )
 

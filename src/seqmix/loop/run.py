@@ -69,7 +69,6 @@ class Plan:
     )  # policy, variant, arm: written into every line
     stopping: Stopping = field(default_factory=Stopping)
     guard: Callable[[Sequence[Sentence], int], dict[str, Any]] | None = None
-    looks_back: bool = False  # the policy needs the predictions of earlier rounds
     save_models: bool = (
         True  # False for sweeps, whose runs are short: one that was broken off starts over
     )
@@ -112,7 +111,7 @@ def _restored(plan: Plan, folder: Path, done: Sequence[dict[str, Any]]) -> Activ
         )
         learner.nominal += line["augmentation"]["asked"]
         learner.round = line["round"]
-        if plan.looks_back:
+        if learner.looks_back:
             for id, tags in read_predictions(place / "predictions.json", lengths).items():
                 learner.history.setdefault(id, []).append(tags)
                 del learner.history[id][:-REMEMBERED]
@@ -140,9 +139,7 @@ def _round(
     scores: list[float | None] = []
     with _timed("query", seconds, number, report):
         if batch is None:
-            chosen, scores = _kept(
-                place / "chosen.json", lambda: learner.query(plan.sizes(number), return_scores=True)
-            )
+            chosen, scores = _kept(place / "chosen.json", lambda: learner.rank(plan.sizes(number)))
     with _timed("annotate", seconds, number, report):
         if batch is None:
             batch = list(plan.oracle.annotate(learner.pool.take(chosen)))
@@ -169,7 +166,7 @@ def _round(
             for name, sentences in plan.splits.items()
         }
         agreement = _agreement(plan, learner, before, number)
-        if plan.looks_back:
+        if learner.looks_back:
             learner.remember()
             latest = {id: learner.history[id][-1] for id in learner.pool.unlabeled}
             write_text(place / "predictions.json", json.dumps(latest, ensure_ascii=False))
@@ -226,13 +223,12 @@ def _append(path: Path, line: dict[str, Any]) -> None:
     write_text(path, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in [*kept, line]))
 
 
-def _kept(
-    path: Path, make: Callable[[], tuple[list[str], list[float | None]]]
-) -> tuple[list[str], list[float | None]]:
+def _kept(path: Path, rank: Callable[[], dict[str, float]]) -> tuple[list[str], list[float | None]]:
     """What was chosen before, or choose now and keep it."""
     if not path.exists():
-        ids, scores = make()
-        write_text(path, json.dumps({"ids": ids, "scores": scores}, ensure_ascii=False))
+        ranked = rank()
+        chosen = {"ids": list(ranked), "scores": list(ranked.values())}
+        write_text(path, json.dumps(chosen, ensure_ascii=False))
     return read_chosen(path)
 
 

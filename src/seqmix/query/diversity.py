@@ -15,18 +15,18 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from seqmix.errors import ConfigError
-from seqmix.protocols import Chosen, Policy, PoolView
+from seqmix.protocols import PoolView
 from seqmix.query.geometry import Distances, Matrix, farthest, means, nearest, plus_plus, squared
-from seqmix.query.uncertainty import lots, ranked, top
+from seqmix.query.spec import PolicySpec, lots
 
 Vectors = Iterator[tuple[str, NDArray[np.float32]]]
 SAMPLE = 20_000
 
 
-def random_order(view: PoolView, n: int, rng: Generator) -> Chosen:
-    """Any n sentences, each as likely as the next: the baseline."""
-    lot = lots(rng)
-    return top(((sentence.id, lot(sentence.id)) for sentence in view.sentences()), n, rng)
+def random_scores(view: PoolView) -> Iterator[tuple[str, float]]:
+    """Score at random, so that every sentence is as likely as the next: the baseline."""
+    lot = lots(view.rng)  # drawn now and not by the first sentence: `top` draws from it as well
+    return ((sentence.id, lot(sentence.id)) for sentence in view.sentences())
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class KMeans:
     sample: int = SAMPLE
     steps: int = 20
 
-    def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
+    def __call__(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
         """One pass over the pool; k-means++ to start, then Lloyd's steps until no sentence changes its cluster."""
         ids, rows = _gathered(view.embeddings(), max(self.sample, n), rng)
         n = min(n, len(ids))
         if n <= 0:
-            return Chosen([])
+            return {}
         centers = rows[
             plus_plus(lambda i: squared(rows, rows[i]), int(rng.integers(len(rows))), n, rng)
         ]
@@ -57,7 +57,7 @@ class KMeans:
             away = squared(rows, centers[cluster])
             away[list(chosen)] = np.inf  # subtle: two centers may share their nearest sentence
             chosen[int(away.argmin())] = float(sizes[cluster] / len(rows))
-        return Chosen([(ids[i], share) for i, share in chosen.items()])
+        return {ids[i]: share for i, share in chosen.items()}
 
 
 @dataclass(frozen=True)
@@ -69,16 +69,14 @@ class CoreSet:
 
     sample: int = SAMPLE
 
-    def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
+    def __call__(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
         """One pass over the pool."""
         ids, rows = _gathered(view.embeddings(), max(self.sample, n), rng)
         if not ids:
-            return Chosen([])
+            return {}
         labeled = view.labeled_embeddings()
         away = nearest(rows, labeled if len(labeled) else rows.mean(axis=0, keepdims=True))[1]
-        return Chosen(
-            [(ids[i], distance) for i, distance in farthest(rows, away, min(n, len(ids)))]
-        )
+        return {ids[i]: distance for i, distance in farthest(rows, away, min(n, len(ids)))}
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ class Badge:
 
     sample: int = SAMPLE
 
-    def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
+    def __call__(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
         """One pass over embeddings and distributions side by side."""
         pairs = zip(view.embeddings(), view.probs(), strict=True)
         joined = (
@@ -100,7 +98,7 @@ class Badge:
         ids, rows = _gathered(joined, max(self.sample, n), rng)
         n = min(n, len(ids))
         if n <= 0:
-            return Chosen([])
+            return {}
         hidden, error = (
             rows[:, : -len(view.tag_set)].astype(np.float64),
             rows[:, -len(view.tag_set) :].astype(np.float64),
@@ -117,44 +115,31 @@ class Badge:
             )
 
         drawn = plus_plus(away, int(length.argmax()), n, rng)
-        return Chosen(
-            [
-                (ids[i], float(length[i] ** 0.5))
-                for i in sorted(drawn, key=lambda i: (-length[i], i))
-            ]
-        )
+        order = sorted(drawn, key=lambda i: (-length[i], i))
+        return {ids[i]: float(length[i] ** 0.5) for i in order}
 
 
 @dataclass(frozen=True)
 class Diverse:
     """Take the factor · n best of a policy, and of these the n farthest apart, its very best among them; the scores are its own."""
 
-    policy: Policy
+    policy: PolicySpec
     factor: int = 4
 
     def __post_init__(self) -> None:
         if self.factor < 1:
-            raise ConfigError(f"factor is {self.factor}; it must be at least 1 (4 is usual)")
+            raise ConfigError(f"factor must be at least 1 (4 is usual); got {self.factor}")
 
-    def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
+    def __call__(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
         """The policy's passes over the pool and one for the vectors of its candidates."""
-        candidates = ranked(self.policy, view, self.factor * n, rng)
+        candidates = self.policy.choose(view, self.factor * n, rng)
         if len(candidates) <= n:
             return candidates
-        vectors = {id: vector.copy() for id, vector in view.embeddings() if id in candidates.scores}
-        rows = np.stack([vectors[id] for id in candidates])
+        vectors = {id: vector.copy() for id, vector in view.embeddings() if id in candidates}
+        ids = list(candidates)
+        rows = np.stack([vectors[id] for id in ids])
         rest = farthest(rows, squared(rows, rows[0]), n - 1, taken=(0,))
-        return Chosen(
-            [
-                (candidates[i], candidates.scores[candidates[i]])
-                for i in sorted([0, *(i for i, _ in rest)])
-            ]
-        )
-
-
-def diverse(policy: Policy, factor: int = 4) -> Diverse:
-    """The n best of a policy, spread out: `diverse(Uncertainty(token_entropy))`."""
-    return Diverse(policy, factor)
+        return {ids[i]: candidates[ids[i]] for i in sorted([0, *(i for i, _ in rest)])}
 
 
 def _gathered(vectors: Vectors, size: int, rng: Generator) -> tuple[list[str], Matrix]:

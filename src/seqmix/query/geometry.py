@@ -10,7 +10,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 Matrix = NDArray[np.float32]  # [n_rows, width]
 Distances = NDArray[np.float64]  # [n_rows], squared
@@ -63,6 +62,8 @@ def nearest(rows: Matrix, centers: Matrix) -> tuple[NDArray[np.int64], Distances
 
 def means(rows: Matrix, of: NDArray[np.int64], centers: Matrix) -> Matrix:
     """The mean of each cluster; an empty one keeps its center."""
+    from scipy.sparse import csr_array  # naming a policy needs no scipy
+
     sizes = np.bincount(of, minlength=len(centers))
     member = csr_array(
         (np.ones(len(rows), np.float32), of, np.arange(len(rows) + 1)),

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import ConfigError
-from seqmix.protocols import Chosen, Measure, Policy, PoolView, Probs
-from seqmix.query.uncertainty import ranked
+from seqmix.protocols import Measure, PoolView, Probs
+from seqmix.query.spec import PolicySpec
 
 
 @dataclass(frozen=True)
@@ -28,27 +28,25 @@ class Budget:
     shortest candidate passed over.
     """
 
-    policy: Policy
+    policy: PolicySpec
     tokens: int
 
     def __post_init__(self) -> None:
         if self.tokens < 1:
-            raise ConfigError(f"tokens is {self.tokens}; a budget needs at least 1")
+            raise ConfigError(f"a budget must be at least 1 token; got {self.tokens}")
 
-    def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
+    def __call__(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
         """The policy's passes over the pool and one for the lengths of its candidates."""
-        wanted = ranked(self.policy, Part(view, self._fits), n, rng)
+        candidates = self.policy.choose(Part(view, self._fits), n, rng)
         lengths = {
-            sentence.id: len(sentence)
-            for sentence in view.sentences()
-            if sentence.id in wanted.scores
+            sentence.id: len(sentence) for sentence in view.sentences() if sentence.id in candidates
         }
-        taken, left = [], self.tokens
-        for id in wanted:
+        taken, left = {}, self.tokens
+        for id, score in candidates.items():
             if lengths[id] <= left:
-                taken.append((id, wanted.scores[id]))
+                taken[id] = score
                 left -= lengths[id]
-        return Chosen(taken)
+        return taken
 
     def _fits(self, view: PoolView) -> Iterator[bool]:
         return (len(sentence) <= self.tokens for sentence in view.sentences())
@@ -61,22 +59,20 @@ class WithoutEntity:
     Both shares are filled by the policy itself, best first. Where too few such sentences are left, others fill their places.
     """
 
-    policy: Policy
+    policy: PolicySpec
     share: float = 0.1
 
     def __post_init__(self) -> None:
         if not 0 <= self.share <= 1:
-            raise ConfigError(f"share is {self.share}; it must lie between 0 and 1")
+            raise ConfigError(f"share must lie between 0 and 1; got {self.share}")
 
-    def __call__(self, view: PoolView, n: int, rng: Generator) -> Chosen:
+    def __call__(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
         """The policy runs twice: on the whole pool, and on the part without predicted entities."""
-        wanted = ranked(self.policy, view, n, rng)
-        quota = ranked(self.policy, Part(view, _no_entity), round(self.share * n), rng)
-        rest = [id for id in wanted if id not in quota.scores][: max(n - len(quota), 0)]
-        scores = {**wanted.scores, **quota.scores}
-        return Chosen(
-            sorted(((id, scores[id]) for id in (*quota, *rest)), key=lambda pair: -pair[1])
-        )
+        best = self.policy.choose(view, n, rng)
+        quota = self.policy.choose(Part(view, _no_entity), round(self.share * n), rng)
+        rest = [id for id in best if id not in quota][: max(n - len(quota), 0)]
+        scores = {**best, **quota}
+        return dict(sorted(((id, scores[id]) for id in (*quota, *rest)), key=lambda pair: -pair[1]))
 
 
 def _no_entity(view: PoolView) -> Iterator[bool]:
@@ -88,7 +84,7 @@ class Part:
 
     def __init__(self, view: PoolView, keep: Callable[[PoolView], Iterator[bool]]) -> None:
         self.view, self.keep = view, keep
-        self.tag_set = view.tag_set
+        self.tag_set, self.rng = view.tag_set, view.rng
 
     def sentences(self) -> Iterator[Sentence]:
         """Those kept; so with all that follow."""

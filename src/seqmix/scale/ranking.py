@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from seqmix.data.sentence import Sentence
-from seqmix.errors import ConfigError, DataError
+from seqmix.errors import DataError
 from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
-from seqmix.protocols import Policy, Tagger
+from seqmix.protocols import Score, Tagger
+from seqmix.query.spec import top
 from seqmix.scale.shards import Unit
 from seqmix.scale.sources import blocks
 
@@ -60,7 +61,7 @@ def _rank(one: Scored) -> tuple[float, str]:
 class Scorer:
     """What is asked of every sentence. `load` is called once in each worker: the tagger, or a committee, the first of which speaks."""
 
-    policy: Policy
+    score: Score
     load: Callable[[], Sequence[Tagger]]
     top: int
     seed: int = 0
@@ -73,12 +74,7 @@ class Scorer:
                 "two sentences of one block have the same id; seqmix rank --pool FOLDER --read ids=content gives each its own"
             )
         view = TaggerView(pool, taggers[0], lambda: taggers, {}, np.random.default_rng(self.seed))
-        found = self.policy(view, len(block), np.random.default_rng(self.seed))
-        scores: dict[str, float] = getattr(found, "scores", {})
-        if len(scores) != len(block):
-            raise ConfigError(
-                "the policy gives no score for each sentence by itself; choose one that does, such as nte"
-            )
+        scores = top(self.score(view), len(block), np.random.default_rng(self.seed))
         return [Scored(scores[sentence.id], sentence.id, sentence.tokens) for sentence in block]
 
 

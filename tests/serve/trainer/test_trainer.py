@@ -21,7 +21,7 @@ from seqmix.data.tagset import TagSet
 from seqmix.data.text import from_text
 from seqmix.errors import ModelError
 from seqmix.loop.learner import Recipe
-from seqmix.protocols import Chosen
+from seqmix.query.spec import PolicySpec
 from seqmix.query.uncertainty import token_entropy
 from seqmix.serve.project import Project, Settings, create_project, open_project
 from seqmix.serve.project_status import NOTE, _model
@@ -97,9 +97,9 @@ class Repeater:
         return Augmentation(tuple(made), n, "that is all")
 
 
-def unsure(view, n, rng) -> Chosen:
+def unsure(view, n, rng) -> dict[str, float]:
     scored = [(id, float(1 - probs.max(axis=1).min())) for id, probs in view.probs()]
-    return Chosen(sorted(scored, key=lambda pair: -pair[1])[:n])
+    return dict(sorted(scored, key=lambda pair: -pair[1])[:n])
 
 
 class Class:
@@ -109,21 +109,18 @@ class Class:
         self.project, self.mixer, self.trained_on = own, Repeater(), []
         recipe = Recipe(
             fit=self.fit,
-            policy=lambda view, n, rng: Chosen(
-                sorted(
-                    ((id, float(1 - p.max(axis=1).min())) for id, p in view.probs()),
-                    key=lambda x: -x[1],
-                )[:n]
-            ),
+            policy=unsure,
             augmenter=lambda round: self.mixer,
             rate=lambda round: 1.0,
         )
         self.parts = Parts(
             recipe,
             lambda rng: Lexicon(defaultdict(Counter)),
-            lambda view, n, rng: [
-                id for id, _ in sorted(view.embeddings(), key=lambda x: (float(x[1][0]), x[0]))
-            ][:n],
+            PolicySpec(
+                selector=lambda view, n, rng: [
+                    id for id, _ in sorted(view.embeddings(), key=lambda x: (float(x[1][0]), x[0]))
+                ][:n]
+            ),
             lambda tagger, sentences: (best[0] for best in tagger.best_paths(sentences)),
             **parts,
         )

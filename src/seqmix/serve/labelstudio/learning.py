@@ -18,8 +18,8 @@ from seqmix.data.tagset import TagSet
 from seqmix.errors import DataError, RunError
 from seqmix.loop.learner import ActiveLearner, Recipe
 from seqmix.loop.pool import Pool
-from seqmix.protocols import Policy, Tagger
-from seqmix.query.uncertainty import lots
+from seqmix.protocols import Tagger
+from seqmix.query.spec import PolicySpec, lots
 from seqmix.serve.labelstudio.answers import Answers
 from seqmix.serve.labelstudio.database import File
 from seqmix.serve.labelstudio.labeling import Labeling
@@ -38,7 +38,7 @@ class Parts:
         [TagSet, Sequence[Sentence], Sequence[Sentence]], Recipe
     ]  # for the tags, what is labeled and what is not
     untrained: Callable[[TagSet], Tagger]
-    diverse: Policy  # what is asked first, before there are labels
+    diverse: PolicySpec  # what is asked first, before there are labels
     given: Tagger | None = None  # a tagger to begin with
     batch: int = 100  # how many the policy chooses; behind them the tasks stand by token entropy
     seed: int = 0
@@ -164,8 +164,7 @@ def _diverse(waiting: _Waiting, tag_set: TagSet, parts: Parts, number: int) -> S
         Recipe(fit=_never, policy=parts.diverse), Pool.of(waiting.sentences.values()), parts.seed
     )
     learner.round, learner.tagger = number, parts.untrained(tag_set)
-    chosen: list[str] = learner.query(min(_FIRST, len(learner.pool.unlabeled)))
-    return chosen
+    return learner.query(min(_FIRST, len(learner.pool.unlabeled)))
 
 
 def _never(*_: object) -> Tagger:

@@ -26,7 +26,8 @@ from seqmix.data.tagset import OUTSIDE
 from seqmix.loop.learner import ActiveLearner, Recipe
 from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
-from seqmix.protocols import Policy, Tagger
+from seqmix.protocols import Tagger
+from seqmix.query.spec import PolicySpec
 from seqmix.serve.project import Project
 from seqmix.serve.project_status import WAITING, answered, news
 from seqmix.serve.store.records import Counts, Generation, Rank, digest
@@ -48,11 +49,9 @@ class Parts:
     untrained: Callable[
         [np.random.Generator], Tagger
     ]  # the encoder as it comes: enough for embeddings
-    spread: Policy  # the order before there are labels
+    spread: PolicySpec  # the order before there are labels
     paths: Callable[[Tagger, Sequence[Sentence]], Iterator[Guess]]
-    depth: int | None = None  # sentences the policy can put in order; None: all
     without_entity: float = 0.1  # of those asked, the share in which the model finds nothing
-    looks_back: bool = False  # the policy needs the predictions of earlier generations
     start: Tagger | None = None  # a tagger to begin with; a warm recipe trains it further
     most: int = 20_000  # sentences scored in one go; of a larger pool, a random sample
     first: int = 2_000  # … and before there are labels
@@ -102,11 +101,9 @@ class Trainer:
             )
         elif pool:
             view = TaggerView(Pool(pool), self.parts.untrained(rng), lambda: (), {}, rng)
-            chosen = self.parts.spread(
-                view, min(len(pool), max(100, 10 * self.project.settings.batch)), rng
-            )
-            scores = getattr(chosen, "scores", {})
-            ranks = [Rank(id, float(scores.get(id, -place))) for place, id in enumerate(chosen)]
+            size = min(len(pool), max(100, 10 * self.project.settings.batch))
+            scores = self.parts.spread.choose(view, size, rng)
+            ranks = [Rank(id, float(score)) for id, score in scores.items()]
         made = Generation(
             0, 0, dev={"seq": 0, "pool": {"ranked": len(ranks), "of": store.counts().left}}
         )
@@ -136,7 +133,7 @@ class Trainer:
             tagger = learner.train()
         with clock.phase("ranking"):
             ranks = self._ranks(learner)
-            if self.parts.looks_back:
+            if learner.looks_back:
                 learner.remember()
         with clock.phase("auditing"):
             audit = [s for s in store.audit_sentences() if len(s)]
@@ -247,17 +244,15 @@ class Trainer:
         pool = learner.pool.unlabeled
         if not pool:
             return []
-        ids, scores = learner.query(
-            min(len(pool), self.parts.depth or len(pool)), return_scores=True
-        )
-        return self._suggested(learner.tagger, pool, ids, dict(zip(ids, scores, strict=True)))
+        scores = learner.rank(min(len(pool), learner.policy.most or len(pool)))
+        return self._suggested(learner.tagger, pool, list(scores), scores)
 
     def _suggested(
         self,
         tagger: Tagger,
         pool: Mapping[str, Sentence],
         ids: Sequence[str],
-        scored: Mapping[str, float | None],
+        scores: Mapping[str, float],
     ) -> list[Rank]:
         """Return the ranks of ids in order, the first of them with suggestions."""
         top, tags = ids[:_SUGGESTED], self.project.settings.tags
@@ -269,7 +264,7 @@ class Trainer:
             *ids[_SUGGESTED:],
         ]
         return [
-            Rank(id, float(scored[id] or 0.0), suggestion(best[id], tags) if id in best else None)
+            Rank(id, float(scores[id]), suggestion(best[id], tags) if id in best else None)
             for id in order
         ]
 

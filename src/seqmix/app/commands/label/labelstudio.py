@@ -198,9 +198,9 @@ def build_parts(toml: str, model: Path | None) -> Any:
 
     import torch
 
-    from seqmix.app.build import build_policy
     from seqmix.app.plan import build_recipe
     from seqmix.loop.schedule import at
+    from seqmix.query.policies import FIRST
     from seqmix.serve.labelstudio.learning import Parts
     from seqmix.tagger import Tagger
 
@@ -218,7 +218,7 @@ def build_parts(toml: str, model: Path | None) -> Any:
             settings, tag_set, labeled, unlabeled
         )[0],
         untrained=untrained,
-        diverse=build_policy("kmeans"),
+        diverse=FIRST,
         given=None if model is None else Tagger.load(model, settings.tagger.device),
         batch=at(settings.query.size, 0),
         seed=settings.seed,

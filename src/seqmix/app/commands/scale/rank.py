@@ -23,12 +23,6 @@ from seqmix.scale.pool import PoolOnDisk, is_pool, open_pool
 from seqmix.scale.shards import Unit
 from seqmix.scale.sources import fingerprint, read_source, units_in_place
 
-_NOT_ALONE: Mapping[str, str] = {  # policies that cannot score one sentence by itself, and why
-    "kmeans": "it clusters the pool",
-    "coreset": "a sentence's score depends on those chosen before it",
-    "badge": "it draws sentences that differ from each other",
-    "fluctuation": "it needs the predictions of earlier rounds, which a saved tagger does not have",
-}
 Texts = Annotated[
     list[str],
     typer.Argument(
@@ -158,27 +152,23 @@ def _device(device: str | None, engine: str) -> str:
 
 def _scorer(request: Request) -> Any:
     """Return what scores a block, once it is certain that the models and the policy suit."""
-    from seqmix.app.build import POLICIES, build_policy  # here, since it loads torch
+    from seqmix.query.policies import POLICIES, policy_spec  # here, since it loads torch
     from seqmix.scale.ranking import Scorer, from_folders
     from seqmix.tagger.model_folders import describe
 
     policy, models = request.policy, request.models
-    rule = build_policy(policy)
-    if policy in _NOT_ALONE:
-        alone = ", ".join(name for name in POLICIES if name not in _NOT_ALONE)
+    spec = policy_spec(policy)
+    if not spec.alone or spec.score is None:
+        alone = ", ".join(name for name, other in POLICIES.items() if other.alone)
+        raise ConfigError(f"--policy must score each sentence by itself ({alone}); got {policy}")
+    committee = "committee" in spec.needs
+    if committee and len(models) < 2:
         raise ConfigError(
-            f"--policy must score each sentence by itself ({alone}); "
-            f"{policy} does not: {_NOT_ALONE[policy]}"
-        )
-    if policy == "qbc" and len(models) < 2:
-        raise ConfigError(
-            "--policy qbc compares the members of a committee: "
+            f"--policy {policy} compares the members of a committee: "
             "give --model two times or more, each its own folder"
         )
-    if policy != "qbc" and len(models) > 1:
-        raise ConfigError(
-            f"--policy {policy} takes one model; got {len(models)}; a committee is --policy qbc"
-        )
+    if not committee and len(models) > 1:
+        raise ConfigError(f"--policy {policy} takes one model; got {len(models)}")
     if request.int8 and request.device.startswith("cuda"):
         raise ConfigError("--int8 is for CPUs: give --device cpu, or leave it off")
     tags = [describe(model)["tags"] for model in models]
@@ -189,7 +179,7 @@ def _scorer(request: Request) -> Any:
                 f"{models[0]} and {model} do not"
             )
     load = from_folders(models, request.device, request.int8)
-    return Scorer(rule, load, request.top, request.seed)
+    return Scorer(spec.score, load, request.top, request.seed)
 
 
 def _check_out(out: Path, texts: Sequence[str]) -> None:

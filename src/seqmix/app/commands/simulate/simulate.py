@@ -16,6 +16,7 @@ from seqmix.app.splits import read_splits
 from seqmix.app.tracking import tracker
 from seqmix.data.samples import is_sample
 from seqmix.errors import ConfigError, DataError
+from seqmix.query.policies import POLICIES
 
 
 def simulate(
@@ -87,9 +88,9 @@ def simulate(
 
 def training_runs(config: Config) -> int:
     """Count the trainings of a run: one for the seed set and one a round, plus teachers, committee and guard."""
-    rounds = config.loop.rounds
+    rounds, needs = config.loop.rounds, POLICIES[config.query.policy].needs
     student = 1 + config.self_training.teachers * config.self_training.generations
-    members = 3 * rounds * student if config.query.policy == "qbc" else 0
+    members = 3 * rounds * student if "committee" in needs else 0
     guard = 2 * config.augment.guard * (rounds + 1) if config.augment.variant != "none" else 0
     table = config.augment.table == "trained" and config.augment.variant in (
         "whole",

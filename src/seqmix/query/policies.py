@@ -1,0 +1,70 @@
+"""The query policies by name. A new policy is one function and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from seqmix.errors import ConfigError
+from seqmix.query.committee import BALD, qbc
+from seqmix.query.diversity import Badge, CoreSet, Diverse, KMeans, random_scores
+from seqmix.query.history import fluctuation
+from seqmix.query.selection import Budget, WithoutEntity
+from seqmix.query.spec import Policy, PolicySpec
+from seqmix.query.uncertainty import (
+    Uncertainty,
+    lc,
+    least_confidence_sum,
+    margin,
+    mnlp,
+    tag_count,
+    token_entropy,
+)
+
+_SQUARE = 300  # sentences that a policy orders whose work grows with the square of them
+
+POLICIES: Mapping[str, PolicySpec] = {
+    "random": PolicySpec(random_scores),
+    "lc": PolicySpec(lc, needs=frozenset({"crf"})),
+    "lc_prime": PolicySpec(Uncertainty(least_confidence_sum)),
+    "nte": PolicySpec(Uncertainty(token_entropy)),
+    "qbc": PolicySpec(qbc, needs=frozenset({"committee"})),
+    "mnlp": PolicySpec(mnlp),
+    "margin": PolicySpec(Uncertainty(margin)),
+    "bald": PolicySpec(BALD()),
+    "tag_count": PolicySpec(tag_count),
+    "fluctuation": PolicySpec(fluctuation, needs=frozenset({"history"})),
+    "kmeans": PolicySpec(selector=KMeans(), most=_SQUARE),
+    "coreset": PolicySpec(selector=CoreSet(), most=1000),
+    "badge": PolicySpec(selector=Badge(), most=_SQUARE),
+}
+FIRST = POLICIES["kmeans"]  # spreads over a pool before there are labels: it needs embeddings only
+
+
+def policy_spec(policy: Policy) -> PolicySpec:
+    """Return the policy of that name; a function (view, n, rng) -> ids is a policy too."""
+    if isinstance(policy, str):
+        return POLICIES[policy_name(policy)]
+    return policy if isinstance(policy, PolicySpec) else PolicySpec(selector=policy)
+
+
+def policy_name(name: str) -> str:
+    """Return the name of a policy that exists."""
+    if name not in POLICIES:
+        raise ConfigError(f"there is no policy {name!r}; there are {', '.join(POLICIES)}")
+    return name
+
+
+def combined(
+    policy: Policy,
+    diverse: bool = False,
+    without_entity: float = 0.0,
+    tokens: int | None = None,
+) -> PolicySpec:
+    """Return a policy spread over the pool, with a quota of entity-free sentences and a budget."""
+    spec = policy_spec(policy)
+    if diverse:
+        spec = replace(spec, score=None, selector=Diverse(spec), most=_SQUARE)
+    if without_entity > 0:
+        spec = replace(spec, score=None, selector=WithoutEntity(spec, without_entity))
+    return spec if tokens is None else replace(spec, score=None, selector=Budget(spec, tokens))
