@@ -29,9 +29,9 @@ from seqmix.data.sentence import Sentence
 from seqmix.query.uncertainty import Uncertainty
 from seqmix.scale import ranking_job as job
 from seqmix.scale.build_pool import build_pool
-from seqmix.scale.executors import crew_of
+from seqmix.scale.executors import executor_of
 from seqmix.scale.pool import PoolOnDisk, open_pool
-from seqmix.scale.ranking import Best, Part, Scored, Scorer, Station, from_folders, score_unit
+from seqmix.scale.ranking import Best, Part, Scored, Scorer, WorkerState, from_folders, score_unit
 from seqmix.scale.ranking_job import score_units
 from seqmix.scale.shards import Unit
 from seqmix.starter.loader import load_encoder
@@ -86,7 +86,7 @@ def plain(pool: PoolOnDisk, model: Path, processes: int) -> list[Scored]:
 
 
 def part(pool: PoolOnDisk, model: Path, number: int, of: int) -> None:
-    station, best = Station(scorer(model)), Best(TOP)
+    station, best = WorkerState(scorer(model)), Best(TOP)
     for unit in list(pool.units())[number::of]:
         best.take(station.score(unit).best)
     print(json.dumps(best.kept))
@@ -94,9 +94,9 @@ def part(pool: PoolOnDisk, model: Path, number: int, of: int) -> None:
 
 def crewed(pool: PoolOnDisk, model: Path, engine: str, workers: int) -> list[Scored]:
     with tempfile.TemporaryDirectory() as side:
-        return score_units(list(pool.units()), scorer(model), Path(side), crew_of(engine), workers)[
-            0
-        ]
+        return score_units(
+            list(pool.units()), scorer(model), Path(side), executor_of(engine), workers
+        )[0]
 
 
 def dying(note: Path, at: str, scorer: Scorer, unit: Unit, tell: object) -> Part:
@@ -131,7 +131,7 @@ def kill(pool: PoolOnDisk, model: Path, about: str) -> None:
             job.score_unit = partial(me.dying, note, units[len(units) // 2].key)
             start = time.perf_counter()
             best, seen = score_units(
-                units, scorer(model), Path(side), crew_of("ray", cluster.address), 2
+                units, scorer(model), Path(side), executor_of(f"ray:{cluster.address}"), 2
             )
             second = time.perf_counter() - start
             died = note.read_text()

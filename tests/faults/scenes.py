@@ -174,7 +174,7 @@ class Sweep:
         )
 
     def command(self, root: Path) -> int:
-        sweeping.crew_of = lambda *engine: _one_after_another
+        sweeping.executor_of = lambda *engine: _one_after_another
         return run(
             [
                 "sweep",
@@ -361,7 +361,7 @@ def _one_after_another(
 ) -> list[Any]:
     for job in todo:
         try:
-            value = work(job, lambda news, job=job: hear(Event("told", job, news)))
+            value = work(job, lambda news, job=job: hear(Event("emitted", job, news)))
             hear(Event("done", job, value))
         except SeqMixError as error:
             hear(Event("failed", job, str(error)))

@@ -14,7 +14,7 @@ from seqmix.data.samples import sample
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, RunError
 from seqmix.scale.augment_parts import augment_in_parts, shares
-from seqmix.scale.local_executor import work_through
+from seqmix.scale.local_executor import run_jobs
 from tests.support import tiny
 
 
@@ -34,7 +34,7 @@ def test_the_sentences_are_the_same_in_one_process_and_in_two() -> None:
     train = sample("gazette:train")
 
     alone = augment_in_parts(mentions, train, 120, np.random.default_rng(1), size=100)
-    crewed = augment_in_parts(mentions, train, 120, np.random.default_rng(1), 100, work_through, 2)
+    crewed = augment_in_parts(mentions, train, 120, np.random.default_rng(1), 100, run_jobs, 2)
 
     assert alone == crewed and alone.asked == 120 and (len(alone) == 120 or alone.reason)
     tokens = [s.tokens for s in alone.sentences]
@@ -75,6 +75,6 @@ def test_what_two_parts_make_comes_once_and_duplicates_stay_duplicates() -> None
 
 def test_a_part_that_fails_and_a_part_too_small_are_said() -> None:
     with pytest.raises(RunError, match=r"part \d of 3: not today"):
-        augment_in_parts(nothing, tiny.toy(24), 6, np.random.default_rng(0), 8, work_through, 2)
-    with pytest.raises(ConfigError, match="--part-size is 1"):
+        augment_in_parts(nothing, tiny.toy(24), 6, np.random.default_rng(0), 8, run_jobs, 2)
+    with pytest.raises(ConfigError, match="--part-size must be at least 2"):
         augment_in_parts(mentions, tiny.toy(24), 6, np.random.default_rng(0), size=1)

@@ -18,11 +18,11 @@ from seqmix.errors import DataError, ModelError, RunError
 from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
 from seqmix.query.policies import POLICIES
-from seqmix.scale import local_executor as workers
+from seqmix.scale import local_executor
 from seqmix.scale import ranking_job as job
 from seqmix.scale.build_pool import build_pool
 from seqmix.scale.pool import PoolOnDisk
-from seqmix.scale.ranking import Best, Part, Scored, Scorer, Station, from_folders
+from seqmix.scale.ranking import Best, Part, Scored, Scorer, WorkerState, from_folders
 from seqmix.scale.ranking_job import score_units, side_folder, write_scored
 from seqmix.scale.shards import BLOCK, Unit, shard_block
 from seqmix.scale.sources import units_in_place
@@ -110,7 +110,7 @@ def test_a_real_tagger_gives_the_same_bits_in_one_process_and_in_two(
     )
 
     alone, _ = score_units(units, scorer, _made(tmp_path / "a"))
-    crewed, _ = score_units(units[::-1], scorer, _made(tmp_path / "b"), workers.work_through, 2)
+    crewed, _ = score_units(units[::-1], scorer, _made(tmp_path / "b"), local_executor.run_jobs, 2)
 
     assert alone == crewed
 
@@ -172,14 +172,14 @@ def test_a_job_that_was_killed_goes_on_and_does_no_unit_twice(
     units, done = list(pool.units()), []
     whole, _ = score_units(units, nte(), _made(tmp_path / "whole"))
 
-    def score(self: Station, unit: Unit) -> Part:
+    def score(self: WorkerState, unit: Unit) -> Part:
         if len(done) == 2:
             raise KeyboardInterrupt
         done.append(unit.key)
         return real(self, unit)
 
-    real = Station.score
-    monkeypatch.setattr(job.Station, "score", score)
+    real = WorkerState.score
+    monkeypatch.setattr(job.WorkerState, "score", score)
     out = tmp_path / "top.jsonl"
     with pytest.raises(KeyboardInterrupt), side_folder(out, {"top": 50}) as folder:
         score_units(units, nte(), folder)
@@ -240,7 +240,7 @@ def test_a_worker_that_is_killed_changes_nothing(
     note = tmp_path / "died"
     monkeypatch.setattr(job, "score_unit", partial(dying, note, units[1].key))
 
-    best, seen = score_units(units, nte(), _made(tmp_path / "b"), workers.work_through, 2)
+    best, seen = score_units(units, nte(), _made(tmp_path / "b"), local_executor.run_jobs, 2)
 
     assert note.exists() and best == undisturbed and seen == SIZE
 
@@ -248,7 +248,7 @@ def test_a_worker_that_is_killed_changes_nothing(
 def test_what_goes_wrong_in_a_worker_is_one_line_here(pool: PoolOnDisk, tmp_path: Path) -> None:
     gone = Scorer(POLICIES["nte"].score, from_folders([tmp_path / "nothing"], None), 5)
     with pytest.raises(RunError, match=r"0000\d.arrow:\d+: .*nothing is not a tagger"):
-        score_units(list(pool.units()), gone, _made(tmp_path / "a"), workers.work_through, 2)
+        score_units(list(pool.units()), gone, _made(tmp_path / "a"), local_executor.run_jobs, 2)
     with pytest.raises(ModelError, match="nothing is not a tagger"):
         score_units(list(pool.units()), gone, _made(tmp_path / "b"))
     with pytest.raises(RunError) as caught:
@@ -256,7 +256,7 @@ def test_what_goes_wrong_in_a_worker_is_one_line_here(pool: PoolOnDisk, tmp_path
             list(pool.units()),
             Scorer(POLICIES["nte"].score, dict, 5),
             _made(tmp_path / "c"),
-            workers.work_through,
+            local_executor.run_jobs,
             2,
         )
     assert "KeyError" in str(caught.value) and "Traceback" in caught.value.__notes__[0]

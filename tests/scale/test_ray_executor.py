@@ -16,13 +16,13 @@ from seqmix.app.sweep.table import read_results
 from seqmix.errors import ConfigError, MissingExtraError, RunError
 from seqmix.query.policies import POLICIES
 from seqmix.scale import ranking_job as job
-from seqmix.scale import ray_executor as ray_crew
+from seqmix.scale import ray_executor
 from seqmix.scale.build_pool import build_pool
-from seqmix.scale.executors import AS_MANY_AS_FIT, crew_of
+from seqmix.scale.executors import AS_MANY_AS_FIT, executor_of
 from seqmix.scale.local_executor import Event
 from seqmix.scale.ranking import Scorer, from_folders
 from seqmix.scale.ranking_job import score_units
-from seqmix.scale.ray_executor import work_through
+from seqmix.scale.ray_executor import run_jobs
 from seqmix.scale.shards import BLOCK
 from tests.support import ROOT, jobs, tiny
 from tests.support.pools import arithmetic, dying, many
@@ -58,7 +58,7 @@ def nodes() -> Iterator[Any]:
 
 def heard(todo: list[str], cluster: Any, workers: int = 1) -> list[Event[str]]:
     events: list[Event[str]] = []
-    assert work_through(todo, jobs.do, workers, events.append, address=cluster.address) == []
+    assert run_jobs(todo, jobs.do, workers, events.append, address=cluster.address) == []
     return events
 
 
@@ -66,11 +66,11 @@ def heard(todo: list[str], cluster: Any, workers: int = 1) -> list[Event[str]]:
 def test_actors_do_what_processes_do(nodes: Any, tmp_path: Path) -> None:
     events = heard(["a", "refuse", "b", "break", "c", f"die-once {tmp_path / 'died'}"], nodes)
 
-    ended = {event.job.split()[0]: event for event in events if event.kind != "told"}
+    ended = {event.job.split()[0]: event for event in events if event.kind != "emitted"}
     assert [(name, event.kind) for name, event in ended.items()] == [
         ("a", "done"), ("refuse", "failed"), ("b", "done"), ("break", "failed"), ("c", "done"), ("die-once", "done"),
     ]  # fmt: skip
-    assert [event.value for event in events if event.kind == "told"][:2] == ["a", "refuse"]
+    assert [event.value for event in events if event.kind == "emitted"][:2] == ["a", "refuse"]
     assert ended["refuse"].value == "not like this" and not ended["refuse"].trace
     assert (
         ended["break"].value == "ZeroDivisionError: by nothing at all"
@@ -86,10 +86,12 @@ def test_actors_do_what_processes_do(nodes: Any, tmp_path: Path) -> None:
 def test_a_job_that_kills_its_workers_fails_and_loses_no_other(
     nodes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_crew, "_TRIES", 2)
+    monkeypatch.setattr(ray_executor, "_TRIES", 2)
 
     ended = {
-        event.job: event for event in heard(["die", "a"], nodes, workers=2) if event.kind != "told"
+        event.job: event
+        for event in heard(["die", "a"], nodes, workers=2)
+        if event.kind != "emitted"
     }
 
     assert ended["a"].kind == "done"
@@ -100,11 +102,11 @@ def test_a_job_that_kills_its_workers_fails_and_loses_no_other(
 def test_a_cluster_that_has_not_what_is_asked_for_is_not_waited_for_forever(
     nodes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_crew, "_PATIENCE", 3.0)
+    monkeypatch.setattr(ray_executor, "_PATIENCE", 3.0)
     with pytest.raises(
         RunError, match="no Ray worker started in 3 s; each asks for 1 CPU and 1 GPUs"
     ):
-        crew_of("ray", nodes.address, gpus=1.0)(["a"], jobs.do, 1, lambda event: None)
+        executor_of(f"ray:{nodes.address}", gpus=1.0)(["a"], jobs.do, 1, lambda event: None)
 
 
 @slow
@@ -114,7 +116,7 @@ def test_no_job_starts_when_the_time_is_up(nodes: Any) -> None:
     def may_start() -> bool:
         return sum(event.kind == "done" for event in events) < 2
 
-    left = work_through(
+    left = run_jobs(
         ["a", "b", "c", "d"], jobs.do, 1, events.append, may_start, address=nodes.address
     )
 
@@ -143,7 +145,7 @@ def test_with_a_worker_and_then_a_node_killed_half_way_the_best_are_those_of_an_
 
     monkeypatch.setattr(job, "score_unit", partial(dying, tmp_path / "died", units[3].key))
     best, seen = score_units(
-        units, scorer, tmp_path / "b", crew_of("ray", nodes.address), 3, disturb
+        units, scorer, tmp_path / "b", executor_of(f"ray:{nodes.address}"), 3, disturb
     )
 
     assert (tmp_path / "died").exists() and killed
@@ -153,21 +155,21 @@ def test_with_a_worker_and_then_a_node_killed_half_way_the_best_are_those_of_an_
 def test_engines_that_are_not_there_are_said_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with pytest.raises(ConfigError, match="--engine is 'dask'; it is local or ray"):
-        crew_of("dask")
-    with pytest.raises(ConfigError, match="give --engine ray:auto"):
-        crew_of("local", "auto")
+    with pytest.raises(ConfigError, match="--engine must be local, ray or ray:ADDRESS; got 'dask'"):
+        executor_of("dask")
+    with pytest.raises(ConfigError, match="got 'local:auto'"):
+        executor_of("local:auto")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(
         MissingExtraError, match=r"the engine ray needs .* pip install 'seqmix\[scale\]'"
     ):
-        crew_of("ray")
+        executor_of("ray")
 
 
 @slow
 def test_an_address_nobody_answers_at_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RunError, match=r"Ray does not answer at 127.0.0.1:9 .*ray start --head"):
-        work_through(["a"], jobs.do, 1, lambda event: None, address="127.0.0.1:9")
+        run_jobs(["a"], jobs.do, 1, lambda event: None, address="127.0.0.1:9")
 
 
 @slow
@@ -240,7 +242,7 @@ def test_without_an_address_a_cluster_of_our_own_comes_and_goes(tmp_path: Path) 
         units,
         Scorer(POLICIES["nte"].score, arithmetic, 10),
         tmp_path / "side",
-        crew_of("ray"),
+        executor_of("ray"),
         AS_MANY_AS_FIT,
     )
 

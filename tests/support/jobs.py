@@ -9,13 +9,13 @@ import time
 from pathlib import Path
 
 from seqmix.errors import ConfigError
-from seqmix.scale.local_executor import Tell, work_through
+from seqmix.scale.local_executor import Emit, run_jobs
 
 
-def do(job: str, tell: Tell) -> tuple[str, int]:
+def do(job: str, emit: Emit) -> tuple[str, int]:
     """`word` or `word argument`."""
     word, _, argument = job.partition(" ")
-    tell(word)
+    emit(word)
     if word == "refuse":
         raise ConfigError("not like this")
     if word == "break":
@@ -36,6 +36,6 @@ def do(job: str, tell: Tell) -> tuple[str, int]:
 
 if __name__ == "__main__":
     try:
-        work_through(sys.argv[1:], do, 2, lambda event: None)
+        run_jobs(sys.argv[1:], do, 2, lambda event: None)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -15,6 +15,7 @@ from seqmix.augment.pairing import VARIANTS
 from seqmix.augment.replacement import METHODS, Replacement
 from seqmix.augment.score_range import ScoreRange
 from seqmix.augment.seqmix import SeqMix, base_of
+from seqmix.augment.single_thread import SingleThread
 from seqmix.augment.table import Table, contextual_table, encoder_table, vocabulary_table
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
@@ -62,7 +63,7 @@ def augmenter_again(
 ) -> Augmenter:
     """The same augmenter in another process: a table cannot be sent there, but what may be generated (`starts`) can."""
     table = replace(_again_table(encoder, distance), starts=starts) if starts is not None else None
-    return build_augmenter(variant, table, lm, base, **settings)
+    return SingleThread(build_augmenter(variant, table, lm, base, **settings))
 
 
 @lru_cache(maxsize=1)

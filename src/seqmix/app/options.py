@@ -6,16 +6,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from seqmix.data import formats
 from seqmix.data.scheme import SCHEMES
 from seqmix.errors import ConfigError
-
-if TYPE_CHECKING:
-    from seqmix.scale.local_executor import Crew
 
 
 @dataclass(frozen=True)
@@ -187,13 +184,3 @@ def _unknown(name: str, known: Collection[str]) -> str:
     near = get_close_matches(name, known, n=1)
     meant = f"did you mean {near[0]}? " if near else ""
     return f"{name[:80]!r}; {meant}There are {', '.join(known)}"
-
-
-def executor(engine: str, gpus: float = 0.0) -> Crew:
-    """Return what works through jobs, from --engine: local, ray or ray:ADDRESS."""
-    from seqmix.scale.executors import crew_of
-
-    name, colon, address = engine.partition(":")
-    if name not in ("local", "ray") or (colon and (name == "local" or not address)):
-        raise ConfigError(f"--engine must be local, ray or ray:ADDRESS; got {engine!r}")
-    return crew_of(name, address or None, gpus)

@@ -1,6 +1,6 @@
-"""Jobs in long-lived processes of their own: what a job loads is there for the next one, and one that dies takes nobody along.
+"""Run jobs in long-lived worker processes, which keep what a job loaded for the next one.
 
-Processes are spawned, not forked: CUDA and threads do not survive a fork. They end when their parent does, however it ends.
+Processes are spawned, since CUDA and threads do not survive a fork, and end when their parent does.
 """
 
 from __future__ import annotations
@@ -21,74 +21,72 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from seqmix.errors import SeqMixError
 
 J = TypeVar("J")
-Tell = Callable[[Any], None]
-Work = Callable[
-    [J, Tell], Any
-]  # done in a worker: a function of a module, or a partial of one, since it is pickled
+Emit = Callable[[Any], None]  # sends a value to the caller before the job is done
+Work = Callable[[J, Emit], Any]  # pickled: a function of a module, or a partial of one
 _TRIES = 2  # for a job whose worker dies
 _PATIENCE = 20.0  # seconds for a worker to leave
 
 
 @dataclass(frozen=True)
 class Event(Generic[J]):
-    """What a job said (`told`), gave (`done`), or failed of: value is then the last line of its traceback."""
+    """What happened to a job: it emitted a value, is done with a result, or failed with an error."""
 
-    kind: Literal["told", "done", "failed"]
+    kind: Literal["emitted", "done", "failed"]
     job: J
     value: Any = None
-    trace: str = ""
+    trace: str = ""  # of an error that is not ours
 
 
-class Crew(Protocol):
-    """Something that works through jobs: processes here, as below, or a cluster's."""
+class Executor(Protocol):
+    """Runs jobs, `workers` at a time: in processes of this machine, or on a cluster."""
 
     def __call__(
         self,
         jobs: Sequence[J],
         work: Work[J],
         workers: int,
-        hear: Callable[[Event[J]], None],
+        on_event: Callable[[Event[J]], None],
         may_start: Callable[[], bool] = ...,
     ) -> list[J]:
-        """Do the jobs in order, `workers` at a time, and tell of each; those not started because `may_start` said no are returned."""
+        """Start the jobs in order while `may_start`, and return those that were not started."""
         ...
 
 
-def work_through(
+def run_jobs(
     jobs: Sequence[J],
     work: Work[J],
     workers: int,
-    hear: Callable[[Event[J]], None],
+    on_event: Callable[[Event[J]], None],
     may_start: Callable[[], bool] = lambda: True,
 ) -> list[J]:
-    """Do the jobs in order, `workers` at a time; those not started because `may_start` said no are returned."""
+    """Run jobs in processes; see `Executor`."""
     waiting, deaths = deque(jobs), Counter[int]()  # by id: a job need not be hashable
-    crew: list[_Worker[J]] = []
+    pool: list[_Worker[J]] = []
     try:
         while True:
             while (
                 waiting
                 and may_start()
-                and (len(crew) < workers or any(worker.job is None for worker in crew))
+                and (len(pool) < workers or any(worker.job is None for worker in pool))
             ):
-                _hand_out(waiting, crew, work, workers)
-            busy = {worker.link: worker for worker in crew if worker.job is not None}
+                _assign(waiting, pool, work, workers)
+            busy: dict[Any, _Worker[J]] = {w.link: w for w in pool if w.job is not None}
             if not busy:
                 return list(waiting)
             for link in wait(list(busy)):
-                event = _heard(busy[link], crew, waiting, deaths)  # type: ignore[index]  # wait gives back what it was given
+                event = _next_event(busy[link], pool, waiting, deaths)
                 if event is not None:
-                    hear(event)
+                    on_event(event)
     except BaseException:
-        for worker in crew:
+        for worker in pool:
             worker.process.terminate()
         raise
     finally:
-        for worker in crew:
+        for worker in pool:
             with suppress(OSError):
                 worker.link.send(None)
-        for worker in crew:
-            worker.leave()
+        for worker in pool:
+            worker.join()
 
 
 @dataclass(eq=False)
@@ -97,20 +95,20 @@ class _Worker(Generic[J]):
     link: Connection
     job: J | None = None
 
-    def hear(self) -> Event[J] | None:
-        """What it says now; None when it is dead."""
+    def receive(self) -> Event[J] | None:
+        """Return the next event; None when the process is dead."""
         assert self.job is not None
         try:
             kind, value, trace = self.link.recv()
         except (EOFError, OSError):
             return None
         event = Event(kind, self.job, value, trace)
-        if kind != "told":
+        if kind != "emitted":
             self.job = None
         return event
 
-    def leave(self) -> int | None:
-        """Wait for its end, hasten it if need be; its exit code."""
+    def join(self) -> int | None:
+        """Wait for the process to end, kill it if need be, and return its exit code."""
         self.link.close()
         self.process.join(_PATIENCE)
         if self.process.exitcode is None:
@@ -121,55 +119,53 @@ class _Worker(Generic[J]):
         return code
 
 
-def _heard(
-    worker: _Worker[J], crew: list[_Worker[J]], waiting: deque[J], deaths: Counter[int]
+def _next_event(
+    worker: _Worker[J], pool: list[_Worker[J]], waiting: deque[J], deaths: Counter[int]
 ) -> Event[J] | None:
-    """What a worker says; None when it died and its job is to be tried once more."""
-    job, event = worker.job, worker.hear()
+    """Return a worker's next event; None when it died and its job is tried once more."""
+    job, event = worker.job, worker.receive()
     assert job is not None
     if event is not None:
-        if event.trace:  # it leaves by itself, see _serve
-            crew.remove(worker)
-            worker.leave()
+        if event.trace:  # the process ends by itself, see _serve
+            pool.remove(worker)
+            worker.join()
         return event
-    crew.remove(worker)  # it was killed, or memory ran out, or native code crashed
-    code = worker.leave()
+    pool.remove(worker)  # it was killed, or memory ran out, or native code crashed
+    code = worker.join()
     deaths[id(job)] += 1
     if deaths[id(job)] < _TRIES:
         waiting.appendleft(job)
         return None
-    return Event(
-        "failed",
-        job,
-        f"its process died {_TRIES} times ({_how(code)}); if memory ran out, lower --workers",
-    )
+    why = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
+    died = f"its process died {_TRIES} times ({why}); if memory ran out, lower --workers"
+    return Event("failed", job, died)
 
 
-def _hand_out(waiting: deque[J], crew: list[_Worker[J]], work: Work[J], workers: int) -> None:
+def _assign(waiting: deque[J], pool: list[_Worker[J]], work: Work[J], workers: int) -> None:
     """Give the next job to an idle worker, or to a new one."""
-    worker = next((worker for worker in crew if worker.job is None), None) or _hired(work, workers)
-    if worker not in crew:
-        crew.append(worker)
+    worker = next((worker for worker in pool if worker.job is None), None)
+    if worker is None:
+        worker = _start_worker(work, workers)
+        pool.append(worker)
     try:
         worker.link.send(waiting[0])
-    except OSError:  # it died while it had nothing to do: no job's fault
-        crew.remove(worker)
-        worker.leave()
+    except OSError:  # it died while idle: the job is not to blame
+        pool.remove(worker)
+        worker.join()
     else:
         worker.job = waiting.popleft()
 
 
-def _hired(work: Work[J], workers: int) -> _Worker[J]:
+def _start_worker(work: Work[J], workers: int) -> _Worker[J]:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, work), daemon=True)
-    resource_tracker.ensure_running()  # subtle: the first start would start it, and that lets Ctrl-C through again
-    ctrl_c = signal.pthread_sigmask(
-        signal.SIG_BLOCK, {signal.SIGINT}
-    )  # a worker inherits this: Ctrl-C is the parent's to answer
+    # subtle: otherwise the first start would start it, and that unblocks Ctrl-C
+    resource_tracker.ensure_running()
+    ctrl_c = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited by the worker
     try:
         share = str(max(1, cores() // workers))
-        # the last: as `seqmix` sets it for itself, which comes too late where a worker loads torch first
+        # the last, which `seqmix` sets for itself, comes too late where a worker loads torch first
         with unless_set(
             {"OMP_NUM_THREADS": share, "RAYON_NUM_THREADS": share, "OMP_WAIT_POLICY": "PASSIVE"}
         ):
@@ -181,49 +177,45 @@ def _hired(work: Work[J], workers: int) -> _Worker[J]:
 
 
 def cores() -> int:
-    """Cores this process may use, where the system tells (macOS does not), else all there are."""
+    """Return how many cores this process may use; where the system cannot say, all there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def unless_set(values: Mapping[str, str]) -> Iterator[None]:
-    """The environment of processes that are started meanwhile. Libraries read theirs once, when they load; what the user set stays."""
-    own = {name: value for name, value in values.items() if name not in os.environ}
-    os.environ.update(own)
+    """Set environment variables for processes started meanwhile, except those the user set."""
+    added = {name: value for name, value in values.items() if name not in os.environ}
+    os.environ.update(added)
     try:
         yield
     finally:
-        for name in own:
+        for name in added:
             del os.environ[name]
 
 
 def _serve(link: Connection, work: Work[J]) -> None:
-    """A worker's life."""
+    """Run the jobs that come over the link; the main function of a worker."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    while (job := _next(link)) is not None:
-        kind, value, trace = outcome(work, job, lambda news: link.send(("told", news, "")))
+    while (job := _receive_job(link)) is not None:
+        kind, value, trace = attempt(work, job, lambda value: link.send(("emitted", value, "")))
         link.send((kind, value, trace))
         if trace:
-            return  # subtle: a CUDA error spoils the process for every later job, so a fresh one takes over
+            return  # a CUDA error spoils the process for later jobs, so a fresh one takes over
 
 
-def outcome(work: Work[J], job: J, tell: Tell) -> tuple[Literal["done", "failed"], Any, str]:
-    """What becomes of a job: what it gives, or why it failed; with a traceback if nobody foresaw that."""
+def attempt(work: Work[J], job: J, emit: Emit) -> tuple[Literal["done", "failed"], Any, str]:
+    """Run a job and return its result, or its error with a traceback if it is not one of ours."""
     try:
-        return "done", work(job, tell), ""
+        return "done", work(job, emit), ""
     except SeqMixError as error:
         return "failed", str(error), ""
     except Exception as error:
-        return (
-            "failed",
-            " ".join(traceback.format_exception_only(error)[-1].split()),
-            traceback.format_exc(),
-        )
+        message = " ".join(traceback.format_exception_only(error)[-1].split())
+        return "failed", message, traceback.format_exc()
 
 
-def _next(link: Connection) -> Any:
-    """The next job; None when there is none, or nobody to give it."""
+def _receive_job(link: Connection) -> Any:
     try:
         return link.recv()
     except EOFError:
@@ -235,7 +227,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         wait([parent.sentinel])
         os._exit(1)
-
-
-def _how(code: int | None) -> str:
-    return signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"

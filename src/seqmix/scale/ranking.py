@@ -86,7 +86,7 @@ class Part:
     best: tuple[Scored, ...]
 
 
-class Station:
+class WorkerState:
     """One worker's place: the taggers, loaded once, and its own best so far.
 
     What it gives for a unit leaves out what is worse than the best it gave before, so little goes over the wire however large the pool.
@@ -108,12 +108,12 @@ class Station:
 
 def score_unit(scorer: Scorer, unit: Unit, tell: Callable[[object], None]) -> Part:
     """What a worker process does; it has done nothing else before and is given one scorer only."""
-    return _station(scorer).score(unit)
+    return _worker_state(scorer).score(unit)
 
 
 @lru_cache(maxsize=1)
-def _station(scorer: Scorer) -> Station:
-    return Station(scorer)
+def _worker_state(scorer: Scorer) -> WorkerState:
+    return WorkerState(scorer)
 
 
 def from_folders(

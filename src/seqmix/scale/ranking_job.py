@@ -22,9 +22,9 @@ from typing import Any
 from seqmix.data.files import replacing, write_text
 from seqmix.data.locks import locked
 from seqmix.errors import DataError, RunError
-from seqmix.scale.local_executor import Crew, Event
+from seqmix.scale.local_executor import Event, Executor
 from seqmix.scale.pool import is_pool
-from seqmix.scale.ranking import Best, Part, Scored, Scorer, Station, score_unit
+from seqmix.scale.ranking import Best, Part, Scored, Scorer, WorkerState, score_unit
 from seqmix.scale.shards import Unit
 
 FORMAT_VERSION = 1
@@ -73,11 +73,11 @@ def score_units(
     units: Sequence[Unit],
     scorer: Scorer,
     folder: Path,
-    crew: Crew | None = None,
+    executor: Executor | None = None,
     workers: int = 1,
     progress: Progress = lambda seen, done: None,
 ) -> tuple[list[Scored], int]:
-    """The best of all units, and how many sentences they have. Without a crew this process does it all."""
+    """The best of all units, and how many sentences they have. Without an executor this process does it all."""
     best, finished = Best(scorer.top), {}
     for key, part in _read_journal(folder / "units.jsonl"):
         best.take(part.best)
@@ -86,7 +86,7 @@ def score_units(
     seen, done = sum(finished.values()), sum(map(len, units)) - sum(map(len, todo))
     with (folder / "units.jsonl").open("a", encoding="utf-8", newline="\n") as file:
 
-        def hear(event: Event[Unit]) -> None:
+        def on_event(event: Event[Unit]) -> None:
             nonlocal seen, done
             if event.kind == "failed":
                 error = RunError(f"{event.job.key}: {event.value}")
@@ -104,12 +104,12 @@ def score_units(
                 progress(seen, done)
 
         progress(seen, done)
-        if todo and crew is not None:
-            crew(todo, partial(score_unit, scorer), min(workers, len(todo)), hear)
+        if todo and executor is not None:
+            executor(todo, partial(score_unit, scorer), min(workers, len(todo)), on_event)
         elif todo:
-            station = Station(scorer)
+            state = WorkerState(scorer)
             for unit in todo:
-                hear(Event("done", unit, station.score(unit)))
+                on_event(Event("done", unit, state.score(unit)))
     if len({one.id for one in best.kept}) != len(best.kept):
         raise DataError(
             "two of the best sentences have the same id; seqmix rank --pool FOLDER --read ids=content gives each its own"

@@ -85,7 +85,7 @@ class Board:
     def hear(self, event: Event[Job]) -> None:
         """Note what a worker says."""
         job = event.job
-        if event.kind == "told":
+        if event.kind == "emitted":
             if self._status is not None:
                 self._status.update(
                     safe(

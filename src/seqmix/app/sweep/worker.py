@@ -18,7 +18,7 @@ from seqmix.data.samples import is_sample
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, RunError, SeqMixError
 from seqmix.loop.rounds import read_rounds
-from seqmix.scale.local_executor import Tell
+from seqmix.scale.local_executor import Emit
 
 _MODELS = "models/"
 
@@ -102,7 +102,7 @@ def inputs_of(here: Here, arms: Sequence[Arm], chosen: Sequence[Arm]) -> dict[st
     return found
 
 
-def run_job(here: Here, job: Job, tell: Tell) -> None:
+def run_job(here: Here, job: Job, emit: Emit) -> None:
     """One run in its folder. Models are not kept, so a run that was broken off starts over."""
     from seqmix.app.plan import build_plan  # here, since it loads torch
     from seqmix.app.provenance import environment
@@ -122,7 +122,7 @@ def run_job(here: Here, job: Job, tell: Tell) -> None:
 
     def report(event: dict[str, Any]) -> None:
         if event["phase"] == "round":
-            tell({name: event[name] for name in ("round", "dev", "test") if name in event})
+            emit({name: event[name] for name in ("round", "dev", "test") if name in event})
 
     run(plan, folder, report)
 

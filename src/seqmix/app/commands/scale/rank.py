@@ -13,11 +13,11 @@ from typing import Annotated, Any
 import typer
 
 from seqmix.app.console import count, say, throughput
-from seqmix.app.options import Device, Engine, Reading, executor, parse_read, read_option
+from seqmix.app.options import Device, Engine, Reading, parse_read, read_option
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError
 from seqmix.scale.build_pool import SHARD, build_pool
-from seqmix.scale.executors import AS_MANY_AS_FIT
+from seqmix.scale.executors import AS_MANY_AS_FIT, executor_of
 from seqmix.scale.jsonl_source import held, write_blocks
 from seqmix.scale.pool import PoolOnDisk, is_pool, open_pool
 from seqmix.scale.shards import Unit
@@ -117,7 +117,7 @@ def rank(
     _check_out(out, texts)
     workers = workers or (1 if engine == "local" else AS_MANY_AS_FIT)
     alone = engine == "local" and workers == 1
-    crew = None if alone else executor(engine, float(request.device.startswith("cuda")))
+    executor = None if alone else executor_of(engine, float(request.device.startswith("cuda")))
     if pool is not None:
         texts = [str(_build(texts, pool, shard_size, reading).folder)]
     about = {"pool": [fingerprint(text) for text in texts], "read": read, **request.described()}
@@ -134,7 +134,7 @@ def rank(
         say(f"ranking {total} sentences by {policy} on {request.device}, {named} ({engine})")
         with throughput("ranking", total) as update:
             best, seen = score_units(
-                units, scorer, folder, crew, workers, lambda seen, done: update(done)
+                units, scorer, folder, executor, workers, lambda seen, done: update(done)
             )
         write_scored(best, out)
     seconds = time.monotonic() - start

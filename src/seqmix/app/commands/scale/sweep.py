@@ -16,12 +16,13 @@ import typer
 
 from seqmix.app.commands.simulate.simulate import training_runs
 from seqmix.app.console import emit, say
-from seqmix.app.options import Engine, executor
+from seqmix.app.options import Engine
 from seqmix.app.sweep.spec import Arm, Experiment, jobs, parse_seeds, read_sweep
 from seqmix.app.sweep.worker import Here, inputs_of, run_job
 from seqmix.data.files import clear_leftovers
 from seqmix.data.locks import locked
 from seqmix.errors import ConfigError
+from seqmix.scale.executors import executor_of
 
 if TYPE_CHECKING:
     from seqmix.app.sweep.state import Board
@@ -90,7 +91,7 @@ def sweep(
         return
     if out is None:
         raise ConfigError("say where the sweep should go: --out DIRECTORY")
-    work_through = executor(engine, gpus)
+    run_jobs = executor_of(engine, gpus)
     for arm in chosen:
         Here(out, data, models, device).check(arm)
     inputs = inputs_of(Here(out, data, models, device), experiment.arms, chosen)
@@ -107,7 +108,7 @@ def sweep(
         work = partial(run_job, Here(out.absolute(), data, models, device, workers))
         try:
             with _ended_like_ctrl_c():
-                left = work_through(
+                left = run_jobs(
                     todo,
                     work,
                     workers,

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from seqmix.app.console import emit, say
-from seqmix.app.options import Engine, executor, group
+from seqmix.app.options import Engine, group
 from seqmix.app.read_data import (
     Comment,
     Data,
@@ -34,7 +34,8 @@ from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.report.case import as_page, as_text, cases
 from seqmix.scale.augment_parts import augment_in_parts
-from seqmix.scale.local_executor import Crew
+from seqmix.scale.executors import executor_of
+from seqmix.scale.local_executor import Executor
 
 _mixing, _judging, _words = (
     group("How sentences are mixed"),
@@ -134,7 +135,7 @@ def augment(
         raise ConfigError(
             "say what to do with the sentences: --out FILE, --explain, --explain-html FILE or --stats"
         )
-    crew = _crew(part_size, table, workers, engine)
+    executor = _executor(part_size, table, workers, engine)
     settings: dict[str, Any] = {
         "window": window, "density": density, "alpha": alpha, "score_range": parse_score_range(score_range), "windows": windows,
         "partners": partners, "keep_case": keep_case, "max_uses": max_uses, "weight": weight,
@@ -175,7 +176,7 @@ def augment(
             base,
             settings,
         )
-        made = augment_in_parts(again, sentences, n, rng, part_size, crew, workers)
+        made = augment_in_parts(again, sentences, n, rng, part_size, executor, workers)
     if out is not None:
         with replacing(out) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
             for one in made:
@@ -203,7 +204,7 @@ def augment(
         )
 
 
-def _crew(part_size: int | None, table: str, workers: int, engine: str) -> Crew | None:
+def _executor(part_size: int | None, table: str, workers: int, engine: str) -> Executor | None:
     """Who works on the parts; this process alone unless more are asked for."""
     alone = workers == 1 and engine == "local"
     if part_size is None and not alone:
@@ -214,7 +215,7 @@ def _crew(part_size: int | None, table: str, workers: int, engine: str) -> Crew 
         raise ConfigError(
             f"--part-size goes with --table encoder, which every worker can make for itself, not with {table}"
         )
-    return None if alone else executor(engine)
+    return None if alone else executor_of(engine)
 
 
 def figures(made: Augmentation, sentences: Sequence[Sentence], entries: int) -> dict[str, Any]:
