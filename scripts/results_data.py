@@ -17,6 +17,7 @@ from seqmix.report.statistics import (
     Interval,
     area_under_curve,
     holm,
+    is_negligible,
     mean_interval,
     paired_permutation,
     wilcoxon,
@@ -92,8 +93,7 @@ class Comparison:
     @property
     def negligible(self) -> bool:
         """Two one-sided tests at 5 % both reject a difference beyond the margin."""
-        interval = mean_interval(self.differences, 0.9)
-        return interval.low > -MARGIN and interval.high < MARGIN
+        return is_negligible(self.differences, MARGIN)
 
 
 def read_tables(folder: Path) -> dict[str, Table]:

@@ -14,7 +14,9 @@ from scipy import integrate, interpolate, stats
 from seqmix.report.statistics import (
     Curve,
     area_under_curve,
+    detectable_difference,
     holm,
+    is_negligible,
     labels_saved,
     labels_to_reach,
     mean_interval,
@@ -228,3 +230,23 @@ def test_every_exact_permutation_p_is_scipys(differences: list[int]) -> None:
     assert paired_permutation(*given_pairs, np.random.default_rng(0)) == pytest.approx(
         expected.pvalue
     )
+
+
+def test_a_difference_that_can_be_shown_is_found_again_in_simulated_pairs():
+    smallest = detectable_difference(10, 1.5)
+    draws = np.random.default_rng(0).normal(smallest, 1.5, size=(4000, 10))
+
+    shown = [not interval.low <= 0 <= interval.high for interval in map(mean_interval, draws)]
+
+    assert np.mean(shown) == pytest.approx(0.8, abs=0.02)
+
+
+def test_more_seeds_show_smaller_differences_and_one_shows_none():
+    assert detectable_difference(40, 1) < detectable_difference(10, 1) < detectable_difference(5, 1)
+    assert detectable_difference(1, 1) == np.inf
+
+
+def test_a_difference_is_negligible_when_both_bounds_are_rejected():
+    assert is_negligible([0.1, -0.2, 0.3, 0.0, 0.1], 1)
+    assert not is_negligible([0.1, 1.9, 0.3, 1.5, 0.9], 1)
+    assert not is_negligible([0.1], 1)

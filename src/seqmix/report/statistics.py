@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 EXACT = 2**14  # sign combinations that are still all tried
 Floats = NDArray[np.float64]
@@ -84,6 +84,32 @@ def paired_permutation(
     return (
         as_far / len(signs) if exact else (as_far + 1) / (draws + 1)
     )  # the observed signs are one draw more
+
+
+def is_negligible(values: Sequence[float], margin: float, level: float = 0.05) -> bool:
+    """Whether two one-sided tests at this level both reject a mean beyond ±margin (TOST)."""
+    interval = mean_interval(values, 1 - 2 * level)
+    return interval.low > -margin and interval.high < margin  # NaN is not
+
+
+def detectable_difference(n: int, sd: float, level: float = 0.05, power: float = 0.8) -> float:
+    """Return the smallest mean of n paired differences that a t-test shows with this power.
+
+    >>> round(detectable_difference(10, 1.1), 1)
+    1.1
+    """
+    if n < 2:
+        return math.inf
+    critical = float(stats.t.ppf(1 - level / 2, n - 1))
+
+    def shown(difference: float) -> float:
+        noncentrality = difference * math.sqrt(n) / sd
+        return float(stats.nct.sf(critical, n - 1, noncentrality)) - power
+
+    high = sd
+    while shown(high) < 0:
+        high *= 2
+    return float(optimize.brentq(shown, 0, high))
 
 
 def wilcoxon(first: Sequence[float], second: Sequence[float]) -> float:

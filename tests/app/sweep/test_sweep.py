@@ -450,7 +450,7 @@ def test_a_polite_kill_ends_a_sweep_like_ctrl_c(toys: Path, tmp_path: Path) -> N
     _, said = process.communicate(timeout=120)
     assert (
         "Toys: 6 runs" in first
-        and "broken off with 0 of 6 runs finished; the same command goes on" in said
+        and "interrupted with 0 of 6 runs finished; the same command resumes" in said
     )
     assert (
         process.returncode == 130

@@ -1,4 +1,4 @@
-"""`seqmix sweep`: the runs of a sweep file, several at a time."""
+"""`seqmix sweep`: run the arms of an experiment, several at a time."""
 
 from __future__ import annotations
 
@@ -27,143 +27,157 @@ from seqmix.scale.executors import executor_of
 if TYPE_CHECKING:
     from seqmix.app.sweep.state import Board
 
+USUAL_SD = (0.8, 2.0)  # of paired differences in F1, as measured at 200 sentences (docs/results.md)
+
 
 def sweep(
     file: Annotated[Path, typer.Argument(help="A sweep file, such as experiments/smoke.toml.")],
     out: Annotated[
-        Path | None, typer.Option(help="The sweep's directory; one that was broken off goes on.")
+        Path | None, typer.Option(help="The sweep's directory; an interrupted sweep is resumed.")
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            help="The folder that holds the sweep's data folder; the sample gazette needs none."
+            help="Folder that holds the sweep's data folder; the sample gazette needs none."
         ),
     ] = None,
     models: Annotated[
-        Path | None, typer.Option(help="The folder that holds what the sweep calls models/NAME.")
+        Path | None, typer.Option(help="Folder that holds what the sweep calls models/NAME.")
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, help="Runs at a time, each in a process of its own.")
+        int, typer.Option(min=1, help="Number of runs at a time, each in its own process.")
     ] = 1,
     seeds: Annotated[
-        str | None, typer.Option(help="Other seeds than the file's: 10 (0 to 9), 5-9 or 2,4.")
+        str | None,
+        typer.Option(help="Seeds to run instead of the file's: 10 (0 to 9), 5-9 or 2,4."),
     ] = None,
-    arms: Annotated[str | None, typer.Option(help="Only these arms: a,b.")] = None,
+    arms: Annotated[str | None, typer.Option(help="Run these arms only: a,b.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
     engine: Engine = "local",
     gpus: Annotated[
         float,
-        typer.Option(
-            min=0, help="Ray: the share of a GPU that each worker asks for; 0 is the CPU."
-        ),
+        typer.Option(min=0, help="Ray: share of a GPU per worker; 0 is the CPU."),
     ] = 0.0,
     limit_minutes: Annotated[
         float | None,
-        typer.Option(min=0, help="Start no run after so many minutes; finish those begun."),
+        typer.Option(min=0, help="Start no run after this many minutes; finish the running ones."),
     ] = None,
     reuse: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Another sweep's results.csv: runs with the same config, data and seed are taken from it."
+            help="Another sweep's results.csv; runs with the same config, data and seed are taken from it."
         ),
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option(help="Print the arms and how many runs and trainings they are, and stop."),
+        typer.Option(
+            help="Print the arms, the number of runs and trainings, and the effect the seeds can show."
+        ),
     ] = False,
 ) -> None:
     """Run the arms of an experiment with several seeds into one table of results."""
     from seqmix.app.sweep.state import Board  # here, since it loads scipy
 
-    start = time.monotonic()
     experiment = read_sweep(file)
-    chosen = experiment.chosen(arms)
-    wanted = parse_seeds(seeds) if seeds is not None else experiment.seeds
+    selected = experiment.chosen(arms)
+    seed_list = parse_seeds(seeds) if seeds is not None else experiment.seeds
     if dry_run:
-        emit(
-            _described(
-                experiment,
-                chosen,
-                wanted,
-                Board(experiment, out, reuse or ()) if out is not None else None,
-            )
-        )
+        board = Board(experiment, out, reuse or ()) if out is not None else None
+        emit(_describe(experiment, selected, seed_list, board))
         return
     if out is None:
         raise ConfigError("say where the sweep should go: --out DIRECTORY")
+    start = time.monotonic()
     run_jobs = executor_of(engine, gpus)
-    for arm in chosen:
-        Here(out, data, models, device).check(arm)
-    inputs = inputs_of(Here(out, data, models, device), experiment.arms, chosen)
+    place = Here(out, data, models, device)
+    for arm in selected:
+        place.check(arm)
+    inputs = inputs_of(place, experiment.arms, selected)
     with locked(out):
         clear_leftovers(out)
         board = Board(experiment, out, reuse or (), inputs)
-        everything = jobs(experiment, chosen, wanted)
-        todo = [job for job in everything if not board.has(job)]
+        all_jobs = jobs(experiment, selected, seed_list)
+        todo = [job for job in all_jobs if not board.has(job)]
         workers = max(1, min(workers, len(todo)))
-        board.begin(everything, todo, workers)
-        data, models = (
-            place and place.absolute() for place in (data, models)
-        )  # workers on other nodes start elsewhere
+        board.begin(all_jobs, todo, workers)
+        # workers on other nodes start elsewhere
+        data, models = (folder and folder.absolute() for folder in (data, models))
         work = partial(run_job, Here(out.absolute(), data, models, device, workers))
+        in_time = lambda: limit_minutes is None or _minutes(start) < limit_minutes  # noqa: E731
         try:
-            with _ended_like_ctrl_c():
-                left = run_jobs(
-                    todo,
-                    work,
-                    workers,
-                    board.hear,
-                    lambda: limit_minutes is None or _minutes(start) < limit_minutes,
-                )
+            with _stop_on_sigterm():
+                left = run_jobs(todo, work, workers, board.hear, in_time)
         except KeyboardInterrupt:
             say(
-                f"broken off with {board.before + board.done} of {len(everything)} runs finished; the same command goes on"
+                f"interrupted with {board.before + board.done} of {len(all_jobs)} runs finished; "
+                "the same command resumes"
             )
             raise typer.Exit(130) from None
         finally:
             board.end()
+        _report(board, len(all_jobs), len(left), out, limit_minutes, start)
+
+
+def _report(
+    board: Board, total: int, left: int, out: Path, limit_minutes: float | None, start: float
+) -> None:
+    """Print what is finished, what is left and what failed."""
+    finished = board.before + board.done
+    say(f"{finished} of {total} runs are in {out / 'results.csv'}, {_minutes(start):.1f} min")
+    if left:
         say(
-            f"{board.before + board.done} of {len(everything)} runs are in {out / 'results.csv'}, {_minutes(start):.1f} min"
+            f"the limit of {limit_minutes:g} minutes is reached with {left} runs left; "
+            "the same command resumes"
         )
-        if left:
-            say(
-                f"the limit of {limit_minutes:g} minutes is reached, {len(left)} runs are left; the same command goes on with them"
-            )
-        if board.failed:
-            say(
-                f"{board.failed} runs failed, see {out / 'failed.csv'} and sweep.log beside it; the same command runs them again"
-            )
-            raise typer.Exit(1)
+    if board.failed:
+        say(
+            f"{board.failed} runs failed, see {out / 'failed.csv'} and sweep.log beside it; "
+            "the same command runs them again"
+        )
+        raise typer.Exit(1)
 
 
-def _described(
+def _describe(
     experiment: Experiment, arms: Sequence[Arm], seeds: Sequence[int], board: Board | None
 ) -> str:
-    """A line an arm; runs that two arms share are counted with the first."""
-    wanted = jobs(experiment, arms, seeds)
+    """Return one line per arm, the totals, and the effect that so many seeds can show."""
+    all_jobs = jobs(experiment, arms, seeds)
     width = max(len(arm.name) for arm in arms)
-    lines = [
-        f"{experiment.title}\n{'arm':<{width}}  config        runs  trainings"
-        + ("" if board is None else "  finished")
-    ]
-    runs = trainings = there = 0
+    header = f"{'arm':<{width}}  config        runs  trainings" + ("  finished" if board else "")
+    lines = [experiment.title, header]
+    runs = trainings = finished = 0
     for arm in arms:
-        own = [job for job in wanted if job.arm is arm]
-        trained = len(own) * training_runs(arm.config)
-        ready = sum(board.has(job) for job in own) if board is not None else 0
-        note = (
-            ""
-            if own
-            else f"  shares the runs of {next(other.name for other in arms if other.home == arm.home)}"
-        )
-        lines.append(
-            f"{arm.name:<{width}}  {arm.digest}  {len(own):>4}  {trained:>9}"
-            + ("" if board is None else f"  {ready:>8}")
-            + note
-        )
-        runs, trainings, there = runs + len(own), trainings + trained, there + ready
+        arm_jobs = [job for job in all_jobs if job.arm is arm]
+        arm_trainings = len(arm_jobs) * training_runs(arm.config)
+        line = f"{arm.name:<{width}}  {arm.digest}  {len(arm_jobs):>4}  {arm_trainings:>9}"
+        if board is not None:
+            ready = sum(board.has(job) for job in arm_jobs)
+            line += f"  {ready:>8}"
+            finished += ready
+        if not arm_jobs:
+            line += f"  shares the runs of {next(a.name for a in arms if a.home == arm.home)}"
+        lines.append(line)
+        runs, trainings = runs + len(arm_jobs), trainings + arm_trainings
     total = f"{len(arms)} arms, {len(seeds)} seeds: {runs} runs, {trainings} trainings"
-    return "\n".join([*lines, total + ("" if board is None else f"; {there} runs finished")])
+    if board is not None:
+        total += f"; {finished} runs finished"
+    return "\n".join([*lines, total, _power(len(seeds))])
+
+
+def _power(seeds: int) -> str:
+    """Return what differences between two arms this number of seeds can show."""
+    from seqmix.report.statistics import detectable_difference
+
+    if seeds < 2:
+        return "one seed shows no difference between arms"
+    low, high = (detectable_difference(seeds, sd) for sd in USUAL_SD)
+    text = (
+        f"{seeds} seeds show a difference between two arms with 80 % power if it is at least "
+        f"{low:.1f} to {high:.1f} F1 (standard deviation of differences {USUAL_SD[0]} to {USUAL_SD[1]})"
+    )
+    if seeds < 6:
+        text += "; with fewer than 6 pairs Wilcoxon's test cannot be significant"
+    return text
 
 
 def _minutes(start: float) -> float:
@@ -171,8 +185,8 @@ def _minutes(start: float) -> float:
 
 
 @contextmanager
-def _ended_like_ctrl_c() -> Iterator[None]:
-    """A polite kill (as from `timeout` or a scheduler) ends the workers as Ctrl-C does, instead of leaving that to them."""
+def _stop_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM, as from `timeout` or a scheduler, stop the workers as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
         yield
         return
