@@ -28,6 +28,7 @@ from schemathesis import GenerationMode
 
 from seqmix.data.samples import sample
 from seqmix.serve.project import Settings, create_project, open_project
+from seqmix.serve.store.annotators import add_annotator, find_annotator
 from seqmix.serve.store.records import Annotator
 from seqmix.serve.web.app import create_app
 from seqmix.serve.web.security import Limits
@@ -44,8 +45,8 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
         Settings("schema", ("PER", "LOC")),
     )
     with open_project(folder) as project:
-        token = project.store.add_annotator("Ada", admin=True)
-        found = project.store.annotator("Ada")
+        token = add_annotator(project.store, "Ada", admin=True)
+        found = find_annotator(project.store, "Ada")
         assert found is not None
         own = secrets.token_urlsafe(32), Annotator(found.id, "Ada", admin=True)
         app = create_app(project, own, limits=Limits(rate=1e9, burst=1e9))

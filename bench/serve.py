@@ -30,6 +30,9 @@ from seqmix.data.samples import sample
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.serve.project import Settings, create_project, open_project
+from seqmix.serve.store.annotators import add_annotator
+from seqmix.serve.store.current import current_answers
+from seqmix.serve.store.events import read_events
 
 BROKEN = 0.05  # the share of requests whose connection breaks
 PAUSE = 0.02  # seconds of thought between two requests, on average: a rate per person just below the limit
@@ -148,9 +151,9 @@ def check(folder: Path, people: list[Annotator]) -> list[str]:
     """What is wrong, in words."""
     with open_project(folder) as project:
         found: dict[str, list[Any]] = {}
-        for answer in project.store.answers():
+        for answer in current_answers(project.store):
             found.setdefault(answer.sentence_id, []).append(answer)
-        events = len(list(project.store.events()))
+        events = len(list(read_events(project.store)))
     wrong = [f"{id} has two answers" for id, answers in found.items() if len(answers) > 1]
     owners: dict[str, str] = {}
     for person in people:
@@ -199,7 +202,7 @@ def main() -> int:
         print(f"{given.sentences} sentences in {time.monotonic() - start:.0f} s")
         with open_project(folder) as project:
             tokens = {
-                f"person {i}": project.store.add_annotator(f"person {i}")
+                f"person {i}": add_annotator(project.store, f"person {i}")
                 for i in range(given.annotators)
             }
         said = Path(place) / "said"

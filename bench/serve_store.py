@@ -21,9 +21,14 @@ import numpy as np
 from common import show
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import from_text
+from seqmix.serve.store.annotators import add_annotator, annotator_by_token
+from seqmix.serve.store.answers import save_answer
+from seqmix.serve.store.engine import sqlite_url
 from seqmix.serve.store.queue import Rules, next_sentence
+from seqmix.serve.store.rankings import publish_generation
 from seqmix.serve.store.records import Generation, Mark, Rank
-from seqmix.serve.store.store import Store, create_store, open_store, sqlite_url
+from seqmix.serve.store.sentences import add_sentences, reserve_audit, unlabeled_ids
+from seqmix.serve.store.store import Store, create_store, open_store
 
 
 def text(n: int) -> Iterator[Sentence]:
@@ -48,8 +53,9 @@ def publish(url: Any, stop: Any, done: Any) -> None:
         "confidence": 0.4,
     }
     while not stop.is_set():
-        ids = store.unlabeled_ids(20_000, rng)
-        store.publish(
+        ids = unlabeled_ids(store, 20_000, rng)
+        publish_generation(
+            store,
             Generation(number, 0),
             (Rank(id, 1.0, suggestion if i < 2000 else None) for i, id in enumerate(ids)),
         )
@@ -64,8 +70,14 @@ def annotate(store: Store, who: int, answers: int, seconds: dict[str, list[float
         given = next_sentence(store, who, Rules(0.1, 0.0))
         between = time.perf_counter()
         assert given is not None
-        store.save(
-            given.sentence.id, who, "label", [Mark(0, 2, "PER")], version=given.version, seconds=3.0
+        save_answer(
+            store,
+            given.sentence.id,
+            who,
+            "label",
+            [Mark(0, 2, "PER")],
+            version=given.version,
+            seconds=3.0,
         )
         end = time.perf_counter()
         seconds["next"].append(between - start)
@@ -86,14 +98,14 @@ def main() -> None:
         store = create_store(
             url,
             ["PER", "LOC"],
-            lambda new: (new.add_sentences(text(given.sentences)), new.reserve_audit(0.1))[0],
+            lambda new: (add_sentences(new, text(given.sentences)), reserve_audit(new, 0.1))[0],
         )
         built, memory = (
             time.perf_counter() - start,
             resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         )
         people = [
-            store.annotator_by_token(store.add_annotator(f"annotator {i}"))
+            annotator_by_token(store, add_annotator(store, f"annotator {i}"))
             for i in range(given.annotators)
         ]
         context = multiprocessing.get_context("spawn")

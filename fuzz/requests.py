@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from fuzz.readers import gazette
 from fuzz.target import Finding, Target
 from seqmix.serve.project import Settings, create_project, open_project
+from seqmix.serve.store.annotators import add_annotator, find_annotator
 from seqmix.serve.store.records import Annotator
 from seqmix.serve.web.app import create_app
 from seqmix.serve.web.security import Limits
@@ -119,8 +120,8 @@ class _Server:
         )
         self._project = open_project(place)
         self.token = secrets.token_urlsafe(32).encode()
-        self._project.store.add_annotator("Ada", admin=True)
-        found = self._project.store.annotator("Ada")
+        add_annotator(self._project.store, "Ada", admin=True)
+        found = find_annotator(self._project.store, "Ada")
         assert found is not None
         own = (self.token.decode(), Annotator(found.id, "Ada", admin=True))
         self._app = create_app(self._project, own, limits=Limits(rate=1e9, burst=1e9))

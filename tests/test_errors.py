@@ -32,7 +32,7 @@ EXAMPLES = [
     ConfigError("--epochs is 0; it must be 1 or more"),
     PoolExhaustedError(100, 7),
     RunError("another process is working in runs/a"),
-    StoreError("notes/ is no project: it has no project.toml; seqmix init makes one"),
+    StoreError("notes/ is no project: it has no project.toml; seqmix init creates one"),
     NotFoundError("sentence", "notes:7"),
     StaleError("this sentence was answered since it was shown; load it again", 12),
     MissingExtraError("spacy", "reading .spacy files"),

@@ -110,6 +110,11 @@ class MissingExtraError(SeqMixError):
         return f"{self.needed_for} needs an optional package: pip install 'seqmix[{self.extra}]'"
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an exception's message, or its type if it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def _shown(text: str, limit: int = 80) -> str:
     """The text itself, escaped and cut, so that a message stays one line."""
     return repr(text if len(text) <= limit else text[:limit] + "…")

@@ -18,6 +18,7 @@ from typing import Any
 from seqmix.app.cli import run
 from seqmix.data.sentence import Sentence
 from seqmix.serve.project import Settings, create_project, open_project
+from seqmix.serve.store.current import current_answers
 from tests.faults import forked, mounts
 
 _SENTENCES = 4000
@@ -156,7 +157,7 @@ def _complaints(folder: Path, answers: dict[str, list[Any]]) -> list[str]:
     with open_project(folder) as own:
         said = [
             (answer.sentence_id, [list(mark) for mark in answer.spans])
-            for answer in own.store.answers()
+            for answer in current_answers(own.store)
         ]
     there = dict(said)
     wrong += (

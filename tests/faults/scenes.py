@@ -26,10 +26,16 @@ from seqmix.data.samples import sample
 from seqmix.errors import SeqMixError
 from seqmix.loop.rounds import read_rounds
 from seqmix.serve.project import Settings, create_project, open_project
+from seqmix.serve.store.annotators import add_annotator
+from seqmix.serve.store.answers import save_answer
+from seqmix.serve.store.current import current_answers
+from seqmix.serve.store.rankings import read_generations
+from seqmix.serve.store.sentences import read_sentences, unlabeled_ids
 from seqmix.serve.trainer.trainer import Trainer
 from seqmix.tagger import Tagger
 from tests.faults import forked
 from tests.support import tiny
+from tests.support.stores import count_sentences, suggestion_of, unlabeled
 
 _MAY_DIFFER = (
     "timings.jsonl",
@@ -225,9 +231,9 @@ class Background:
         create_project(root / "project", sentences, settings)
         (root / "project" / "training.toml").write_text("[training]\nepochs = 1\n")
         with open_project(root / "project") as own:
-            own.store.add_annotator("ada")
+            add_annotator(own.store, "ada")
             for sentence in sentences[:8]:
-                own.store.save(sentence.id, 1, "label", [(0, 1, "PER")])
+                save_answer(own.store, sentence.id, 1, "label", [(0, 1, "PER")])
 
     def command(self, root: Path) -> int:
         try:
@@ -243,16 +249,18 @@ class Background:
 
     def complaints(self, root: Path, said: str) -> list[str]:
         with open_project(root / "project") as own:
-            last = next(iter(own.store.generations(1)), None)
+            last = next(iter(read_generations(own.store, 1)), None)
             if last is not None and last.model is not None:
                 Tagger.load(root / "project" / last.model)
-            answers = len(own.store.answers())
+            answers = len(current_answers(own.store))
         return [f"8 answers were given, {answers} are there"] if answers != 8 else []
 
     def result(self, root: Path) -> dict[str, str]:
         with open_project(root / "project") as own:
-            last = own.store.generations(1)[0]
-            order = [str(own.store.suggestion(sentence.id)) for sentence in own.store.unlabeled()]
+            last = read_generations(own.store, 1)[0]
+            order = [
+                str(suggestion_of(own.store, sentence.id)) for sentence in unlabeled(own.store)
+            ]
         return {
             **_bytes(root / "project" / "models"),
             "generation": str(last.number),
@@ -297,14 +305,14 @@ class Init:
         with open_project(root / "project") as own:
             return (
                 []
-                if own.store.count() == 40
-                else [f"40 sentences were given, {own.store.count()} are there"]
+                if count_sentences(own.store) == 40
+                else [f"40 sentences were given, {count_sentences(own.store)} are there"]
             )
 
     def result(self, root: Path) -> dict[str, str]:
         with open_project(root / "project") as own:
-            sentences = [[sentence.id, *sentence.tokens] for sentence in own.store.sentences()]
-            order = own.store.unlabeled_ids()
+            sentences = [[sentence.id, *sentence.tokens] for sentence in read_sentences(own.store)]
+            order = unlabeled_ids(own.store)
         names = sorted(path.name for path in (root / "project").iterdir())
         settings = (root / "project" / "project.toml").read_text() + (
             root / "project" / "guidelines.md"

@@ -11,9 +11,15 @@ import pytest
 from seqmix.data.text import from_text
 from seqmix.errors import StaleError
 from seqmix.serve.project_status import NOTE, _model
+from seqmix.serve.store.annotators import add_annotator
+from seqmix.serve.store.answers import save_answer
+from seqmix.serve.store.current import current_answers
+from seqmix.serve.store.engine import sqlite_url
+from seqmix.serve.store.events import read_events
 from seqmix.serve.store.queue import Rules, next_sentence
 from seqmix.serve.store.records import Generation
-from seqmix.serve.store.store import Store, create_store, sqlite_url
+from seqmix.serve.store.sentences import add_sentences, reserve_audit
+from seqmix.serve.store.store import Store, create_store
 
 DAY = 86400.0
 RULES = Rules(audit_share=0.0)
@@ -22,12 +28,12 @@ RULES = Rules(audit_share=0.0)
 @pytest.fixture
 def store(tmp_path: Path):
     def fill(new: Store) -> None:
-        new.add_sentences(from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(60))
-        new.reserve_audit(0.0)
+        add_sentences(new, (from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(60)))
+        reserve_audit(new, 0.0)
 
     with create_store(sqlite_url(tmp_path / "store.sqlite"), ("PER", "LOC"), fill) as made:
         for name in ("ada", "bo", "cy"):
-            made.add_annotator(name)
+            add_annotator(made, name)
         yield made
 
 
@@ -46,7 +52,7 @@ def test_answers_given_while_the_clock_jumps_are_there_once(
         if who in shown and rng.random() < 0.7:
             id, version = shown.pop(who)
             try:
-                store.save(id, who, "label", [(0, 1, "PER")], version=version)
+                save_answer(store, id, who, "label", [(0, 1, "PER")], version=version)
             except StaleError:  # somebody else has it by now: not acknowledged
                 continue
             assert id not in acknowledged, "two people were acknowledged for one sentence"
@@ -54,8 +60,10 @@ def test_answers_given_while_the_clock_jumps_are_there_once(
         elif (given := next_sentence(store, who, RULES)) is not None:
             shown[who] = (given.sentence.id, given.version)
 
-    assert {answer.sentence_id: answer.annotator_id for answer in store.answers()} == acknowledged
-    assert [event.seq for event in store.events()] == list(range(1, len(acknowledged) + 1))
+    assert {
+        answer.sentence_id: answer.annotator_id for answer in current_answers(store)
+    } == acknowledged
+    assert [event.seq for event in read_events(store)] == list(range(1, len(acknowledged) + 1))
     assert len(acknowledged) > 30
 
 
@@ -69,8 +77,14 @@ def test_a_sentence_left_open_before_the_clock_was_set_back_comes_free_after_the
     for _ in range(60):
         given = next_sentence(store, 3, RULES, now=4 * DAY + RULES.lease + 10)
         seen.add(given.sentence.id)
-        store.save(
-            given.sentence.id, 3, "label", [], version=given.version, now=4 * DAY + RULES.lease + 10
+        save_answer(
+            store,
+            given.sentence.id,
+            3,
+            "label",
+            [],
+            version=given.version,
+            now=4 * DAY + RULES.lease + 10,
         )
 
     assert set(left) <= seen, "both were given to somebody else half an hour later, not a day"
@@ -87,10 +101,10 @@ def test_clocks_that_are_a_little_apart_take_no_lease_away(store: Store) -> None
 def test_a_trainer_that_died_before_the_clock_jumped_is_not_taken_for_alive(
     store: Store, jump: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.note(NOTE, {"phase": "training", "at": time.time(), "pid": 1})
+    store.write_note(NOTE, {"phase": "training", "at": time.time(), "pid": 1})
     now = time.time()
-    assert _model(None, store.noted(NOTE), None)["training"] is True
+    assert _model(None, store.read_note(NOTE), None)["training"] is True
     monkeypatch.setattr(time, "time", lambda: now + jump)
 
-    assert _model(None, store.noted(NOTE), None)["training"] is False
-    assert _model(Generation(1, 8), store.noted(NOTE), None)["age_s"] >= 0
+    assert _model(None, store.read_note(NOTE), None)["training"] is False
+    assert _model(Generation(1, 8), store.read_note(NOTE), None)["age_s"] >= 0

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from seqmix.serve.project import open_project
+from seqmix.serve.store.current import current_answers
+from seqmix.serve.store.rankings import read_generations
 from tests.faults.scenes import Background, Stage, Sweep
 from tests.support.waiting import PATIENCE, until
 
@@ -134,4 +136,7 @@ def test_a_project_whose_trainer_is_killed_goes_on_serving_and_gets_another_one(
         server.kill()
         server.wait()
     with open_project(tmp_path / "project") as own:
-        assert len(own.store.answers()) == 12 and own.store.generations(1)[0].model is not None
+        assert (
+            len(current_answers(own.store)) == 12
+            and read_generations(own.store, 1)[0].model is not None
+        )

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from seqmix.serve.project import open_project
+from seqmix.serve.store.answers import save_answer
+from seqmix.serve.store.rankings import read_generations
+from seqmix.serve.store.sentences import unlabeled_ids
 from seqmix.tagger import Tagger
 from seqmix.tagger.network import Network
 from tests.faults.scenes import Background, Scene, Simulate, Stage, Train
@@ -82,18 +85,18 @@ def test_a_project_goes_on_with_its_last_model(stage: Stage, tmp_path: Path, poi
     assert scene.command(tmp_path) == 0
     first = scene.result(tmp_path)
     with open_project(tmp_path / "project") as own:
-        for id in own.store.unlabeled_ids(8):
-            own.store.save(id, 1, "label", [])
+        for id in unlabeled_ids(own.store, 8):
+            save_answer(own.store, id, 1, "label", [])
     poison(3)
 
     lost(scene, tmp_path, capfd)
 
     with open_project(tmp_path / "project") as own:
-        last = own.store.generations(1)[0]
+        last = read_generations(own.store, 1)[0]
         assert last.number == 1 and last.model is not None
         weights = tmp_path / "project" / last.model / "model.safetensors"
         assert hashlib.sha256(weights.read_bytes()).hexdigest() == first["001/model.safetensors"]
     poison(None)
     assert scene.command(tmp_path) == 0
     with open_project(tmp_path / "project") as own:
-        assert own.store.generations(1)[0].number == 2
+        assert read_generations(own.store, 1)[0].number == 2

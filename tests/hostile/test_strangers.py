@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from seqmix.serve.labelstudio.app import Password
 from seqmix.serve.labelstudio.app import create_app as create_backend_app
+from seqmix.serve.store.annotators import add_annotator
 from seqmix.serve.web.app import PAGE, create_app
 from tests.support.labelstudio_fakes import backend
 from tests.support.served import project
@@ -91,7 +92,7 @@ def test_with_a_token_the_same_walk_is_answered(
         project(tmp_path / "project") as own,
         TestClient(create_app(own), base_url="http://127.0.0.1:8765") as client,
     ):
-        headers = {"Authorization": f"Bearer {own.store.add_annotator('Ada', admin=True)}"}
+        headers = {"Authorization": f"Bearer {add_annotator(own.store, 'Ada', admin=True)}"}
         statuses = {path: client.get(path, headers=headers).status_code for path in page[1]}
 
     assert statuses["/"] == statuses["/api/next"] == statuses["/style.css"] == 200

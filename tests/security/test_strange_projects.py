@@ -127,7 +127,7 @@ def test_a_store_with_anything_that_acts_by_itself_is_refused(project: Path, har
     HARMFUL[harm](project / "store.sqlite")
 
     with pytest.raises(
-        StoreError, match=r"is no store of ours: it has a (trigger|view|table|index) "
+        StoreError, match=r"is not a store of seqmix: it has the (trigger|view|table|index) "
     ):
         open_project(project)
 
@@ -262,7 +262,7 @@ def test_a_folder_of_serve_with_anything_that_acts_by_itself_is_refused(
     statement = {"view": schema("CREATE VIEW v AS SELECT * FROM tasks")}.get(harm, HARMFUL[harm])
     statement(tmp_path / "ls" / "labelstudio.sqlite")
 
-    with pytest.raises(RunError, match="is no store of ours"):
+    with pytest.raises(RunError, match="is not a store of seqmix"):
         File(tmp_path / "ls")
 
 

@@ -12,7 +12,12 @@ from seqmix.data.text import from_text
 from seqmix.errors import DataError
 from seqmix.serve.backup import back_up
 from seqmix.serve.project import Settings, create_project, open_project, read_settings
-from tests.support.stores import TAGS
+from seqmix.serve.store.annotators import add_annotator
+from seqmix.serve.store.answers import rebuild, save_answer
+from seqmix.serve.store.current import current_answers
+from seqmix.serve.store.events import read_events
+from seqmix.serve.store.sentences import read_sentences
+from tests.support.stores import TAGS, count_sentences
 from tests.support.waiting import until
 
 
@@ -36,14 +41,14 @@ def test_every_answer_acknowledged_before_the_backup_began_is_in_it(folder, tmp_
     acknowledged: list[tuple[int, str]] = []
     stop = threading.Event()
     with open_project(folder) as own:
-        own.store.add_annotator("anna")
+        add_annotator(own.store, "anna")
 
         def answer() -> None:
             for i in range(600):
                 if stop.is_set():
                     return
                 acknowledged.append(
-                    (own.store.save(f"s:{i}", 1, "label", [(0, 1, "PER")]).seq, f"s:{i}")
+                    (save_answer(own.store, f"s:{i}", 1, "label", [(0, 1, "PER")]).seq, f"s:{i}")
                 )
 
         writer = threading.Thread(target=answer)
@@ -57,16 +62,20 @@ def test_every_answer_acknowledged_before_the_backup_began_is_in_it(folder, tmp_
             stop.set()
             writer.join()
     with open_project(tmp_path / "copy") as copy:
-        there = [(event.seq, event.sentence_id) for event in copy.store.events()]
+        there = [(event.seq, event.sentence_id) for event in read_events(copy.store)]
         assert set(before) <= set(there)
         assert (
             there == acknowledged[: len(there)] and last == there[-1][0]
         )  # a moment, not a mixture
-        assert copy.store.count() == 600 and copy.store.tags == TAGS and copy.guidelines == "Rules."
-        seen = len(copy.store.answers())
-        copy.store.rebuild()
-        assert len(copy.store.answers()) == seen == len(there)
-        nxt = copy.store.save("s:599", 1, "label", [(0, 1, "LOC")]).seq
+        assert (
+            count_sentences(copy.store) == 600
+            and copy.store.tags == TAGS
+            and copy.guidelines == "Rules."
+        )
+        seen = len(current_answers(copy.store))
+        rebuild(copy.store)
+        assert len(current_answers(copy.store)) == seen == len(there)
+        nxt = save_answer(copy.store, "s:599", 1, "label", [(0, 1, "LOC")]).seq
         assert nxt > last  # it goes on
     assert read_settings(tmp_path / "copy").store is None
     names = sorted(path.name for path in (tmp_path / "copy").iterdir())
@@ -86,4 +95,4 @@ def test_a_backup_of_a_backup_is_the_same_and_none_is_written_over(tmp_path, cap
         with pytest.raises(DataError, match="a backup is never written over"):
             back_up(own, tmp_path / "p")
     with open_project(tmp_path / "two") as two:
-        assert [sentence.id for sentence in two.store.sentences()] == ["a"]
+        assert [sentence.id for sentence in read_sentences(two.store)] == ["a"]

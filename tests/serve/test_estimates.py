@@ -16,9 +16,19 @@ from seqmix.data.text import from_text
 from seqmix.serve import estimates
 from seqmix.serve.estimates import Agreement, Estimates, Progress, agreement, conflicts, span_counts
 from seqmix.serve.intervals import intervals, with_interval
+from seqmix.serve.store.annotators import add_annotator
+from seqmix.serve.store.answers import answer_version, save_answer, undo_answer
+from seqmix.serve.store.engine import sqlite_url
 from seqmix.serve.store.queue import Rules, next_sentence
+from seqmix.serve.store.rankings import publish_generation
 from seqmix.serve.store.records import Generation, Mark
-from seqmix.serve.store.store import Store, create_store, sqlite_url
+from seqmix.serve.store.sentences import (
+    add_sentences,
+    mark_tags_unknown,
+    read_audit_sentences,
+    reserve_audit,
+)
+from seqmix.serve.store.store import Store, create_store
 from tests.support.stores import TAGS, person, small_store
 
 PER, LOC = Mark(0, 1, "PER"), Mark(3, 4, "LOC")
@@ -119,11 +129,11 @@ def test_the_audit_sample_is_unbiased_and_the_actively_chosen_sentences_are_not(
     found, covered = [], 0
     for seed in range(60):
         with create_store(sqlite_url(tmp_path / f"{seed}.sqlite"), TAGS) as store:
-            store.add_sentences(
-                (from_text(f"{n}", f"Number {n}") for n in range(400)), random_seed=seed
+            add_sentences(
+                store, (from_text(f"{n}", f"Number {n}") for n in range(400)), random_seed=seed
             )
-            store.reserve_audit(0.2)
-            sample = [int(s.id) for s in store.audit_sentences()]
+            reserve_audit(store, 0.2)
+            sample = [int(s.id) for s in read_audit_sentences(store)]
         estimate = with_interval(given.counts[sample])
         found.append(estimate.f1)
         covered += estimate.low <= true <= estimate.high
@@ -143,8 +153,8 @@ def test_the_audit_sample_is_unbiased_and_the_actively_chosen_sentences_are_not(
 def answered(url, answers: int = 20) -> Store:
     """Forty sentences, of which some audit sentences are answered with PER on the first token."""
     store = small_store(url, 40, ("anna", "bo"), audit=0.5)
-    for sentence in store.audit_sentences()[:answers]:
-        store.save(sentence.id, 1, "label", [PER])
+    for sentence in read_audit_sentences(store)[:answers]:
+        save_answer(store, sentence.id, 1, "label", [PER])
     return store
 
 
@@ -152,7 +162,7 @@ def predictions(store: Store, right: int) -> list[dict]:
     """A model that is right on the first few audit sentences and finds nothing in the others."""
     return [
         {"id": s.id, "marks": [list(PER)] if i < right else []}
-        for i, s in enumerate(store.audit_sentences())
+        for i, s in enumerate(read_audit_sentences(store))
     ]
 
 
@@ -160,21 +170,21 @@ def test_nothing_is_said_before_there_is_something_to_say(url):
     with answered(url, 0) as store:
         watch = Estimates(store, every=0)
         assert watch.progress() == Progress()
-        store.publish(Generation(0, 0))
+        publish_generation(store, Generation(0, 0))
         assert watch.progress() == Progress()
-        store.publish(Generation(1, 10, audit=predictions(store, 5)))
+        publish_generation(store, Generation(1, 10, audit=predictions(store, 5)))
         assert watch.progress() == Progress(models_lack=4)
 
 
 def test_what_is_lacking_until_something_can_be_said_is_counted(url):
     with answered(url, 2) as store:
         for number in (1, 2, 3):
-            store.publish(Generation(number, 10 * number, audit=predictions(store, 5)))
+            publish_generation(store, Generation(number, 10 * number, audit=predictions(store, 5)))
         found = Estimates(store, every=0).progress()
         assert (found.audit, found.curve, found.forecast) == (None, (), None)
         assert (found.audit_lacks, found.forecast_lacks, found.models_lack) == (1, 8, 2)
-        for sentence in store.audit_sentences()[2:20]:
-            store.save(sentence.id, 1, "label", [PER])
+        for sentence in read_audit_sentences(store)[2:20]:
+            save_answer(store, sentence.id, 1, "label", [PER])
         found = Estimates(store, every=0).progress()
         assert (found.audit_lacks, found.forecast_lacks, found.models_lack, found.forecast) == (
             0,
@@ -182,15 +192,15 @@ def test_what_is_lacking_until_something_can_be_said_is_counted(url):
             2,
             None,
         )
-        store.publish(Generation(4, 40, audit=predictions(store, 6)))
-        store.publish(Generation(5, 50, audit=predictions(store, 6)))
+        publish_generation(store, Generation(4, 40, audit=predictions(store, 6)))
+        publish_generation(store, Generation(5, 50, audit=predictions(store, 6)))
         assert Estimates(store, every=0).progress().forecast is not None
 
 
 def test_the_newest_model_is_scored_on_the_audit_answers(url):
     with answered(url, 10) as store:
-        store.publish(Generation(0, 0))
-        store.publish(Generation(1, 10, audit=predictions(store, 4)))
+        publish_generation(store, Generation(0, 0))
+        publish_generation(store, Generation(1, 10, audit=predictions(store, 4)))
         found = Estimates(store, every=0).progress()
 
     assert found.audit.f1 == pytest.approx(2 * 4 / (10 + 4))
@@ -203,7 +213,9 @@ def test_the_newest_model_is_scored_on_the_audit_answers(url):
 def test_the_curve_compares_all_models_on_the_same_answers_and_a_forecast_follows_it(url):
     with answered(url, 20) as store:
         for number, right in enumerate((4, 10, 14, 16, 17)):
-            store.publish(Generation(number, 10 * (number + 1), audit=predictions(store, right)))
+            publish_generation(
+                store, Generation(number, 10 * (number + 1), audit=predictions(store, right))
+            )
         found = Estimates(store, every=0).progress()
 
     assert [round(point.f1, 3) for point in found.curve] == [
@@ -218,7 +230,9 @@ def progress_after(url, labeled: tuple[int, ...]) -> Progress:
     """Of models that get better, each trained on so many sentences."""
     with answered(url, 20) as store:
         for number, count in enumerate(labeled):
-            store.publish(Generation(number, count, audit=predictions(store, 4 * (number + 1))))
+            publish_generation(
+                store, Generation(number, count, audit=predictions(store, 4 * (number + 1)))
+            )
         return Estimates(store, every=0).progress()
 
 
@@ -231,27 +245,27 @@ def test_a_training_without_new_labels_is_no_step_to_forecast_from(tmp_path):
 def test_a_new_answer_a_correction_an_undo_and_a_new_model_change_the_figure(url):
     with answered(url, 10) as store:
         watch = Estimates(store, every=0)
-        store.publish(Generation(1, 10, audit=predictions(store, 20)))
+        publish_generation(store, Generation(1, 10, audit=predictions(store, 20)))
         first = watch.progress().audit
-        ids = [s.id for s in store.audit_sentences()]
-        event = store.save(ids[10], 1, "label", [LOC])
+        ids = [s.id for s in read_audit_sentences(store)]
+        event = save_answer(store, ids[10], 1, "label", [LOC])
         assert watch.progress().audit.f1 == pytest.approx(20 / 22)
-        store.save(ids[10], 1, "label", [PER], version=event.seq)
+        save_answer(store, ids[10], 1, "label", [PER], version=event.seq)
         assert (watch.progress().audit.f1, watch.progress().audit.n) == (1.0, 11)
-        store.undo(1)
-        store.undo(1)
+        undo_answer(store, 1)
+        undo_answer(store, 1)
         assert watch.progress().audit == first
-        store.publish(Generation(2, 20, audit=predictions(store, 0)))
+        publish_generation(store, Generation(2, 20, audit=predictions(store, 0)))
         assert watch.progress().audit.f1 == 0.0
 
 
 def test_active_answers_and_sentences_the_model_was_not_asked_about_leave_it_alone(url):
     with answered(url, 10) as store:
-        store.publish(Generation(1, 10, audit=predictions(store, 4)[:6]))
+        publish_generation(store, Generation(1, 10, audit=predictions(store, 4)[:6]))
         watch = Estimates(store, every=0)
         first = watch.progress().audit
         next_active = next_sentence(store, 1, Rules(0.0))
-        store.save(next_active.sentence.id, 1, "label", [LOC], version=next_active.version)
+        save_answer(store, next_active.sentence.id, 1, "label", [LOC], version=next_active.version)
 
         assert watch.progress().audit == first
         assert (first.n, first.f1) == (6, pytest.approx(2 * 4 / (6 + 4)))
@@ -259,24 +273,26 @@ def test_active_answers_and_sentences_the_model_was_not_asked_about_leave_it_alo
 
 def test_answers_from_before_a_tag_say_nothing_of_it(url):
     with answered(url, 10) as store:
-        also = [{"id": s.id, "marks": [list(PER), [2, 3, "NEW"]]} for s in store.audit_sentences()]
-        store.publish(Generation(1, 10, audit=also))
+        also = [
+            {"id": s.id, "marks": [list(PER), [2, 3, "NEW"]]} for s in read_audit_sentences(store)
+        ]
+        publish_generation(store, Generation(1, 10, audit=also))
         watch = Estimates(store, every=0)
         assert watch.progress().audit.f1 == pytest.approx(20 / 30)
-        store.open_tags(["NEW"])
+        mark_tags_unknown(store, ["NEW"])
         store.set_tags([*TAGS, "NEW"])
         assert watch.progress().audit.f1 == 1.0
-        for sentence in store.audit_sentences()[10:14]:
-            store.save(sentence.id, 1, "label", [PER])  # these were looked through for it
+        for sentence in read_audit_sentences(store)[10:14]:
+            save_answer(store, sentence.id, 1, "label", [PER])  # these were looked through for it
         assert watch.progress().audit.f1 == pytest.approx(28 / 32)
 
 
 def test_an_adjudicated_answer_is_the_one_that_counts(url):
     with answered(url, 4) as store:
-        store.publish(Generation(1, 10, audit=predictions(store, 4)))
-        id = store.audit_sentences()[0].id
+        publish_generation(store, Generation(1, 10, audit=predictions(store, 4)))
+        id = read_audit_sentences(store)[0].id
         assert Estimates(store, every=0).progress().audit.f1 == 1.0
-        store.save(id, 1, "adjudicate", [LOC], version=store.version(id))
+        save_answer(store, id, 1, "adjudicate", [LOC], version=answer_version(store, id))
 
         assert Estimates(store, every=0).progress().audit.f1 == 0.75
 
@@ -284,9 +300,9 @@ def test_an_adjudicated_answer_is_the_one_that_counts(url):
 def test_figures_are_computed_once_in_a_while_only(url, monkeypatch):
     with answered(url, 5) as store:
         watch = Estimates(store, every=1000)
-        store.publish(Generation(1, 10, audit=predictions(store, 5)))
+        publish_generation(store, Generation(1, 10, audit=predictions(store, 5)))
         first = watch.progress()
-        store.undo(1)
+        undo_answer(store, 1)
 
         assert watch.progress() is first
         monkeypatch.setattr(estimates.time, "monotonic", lambda: 1e12)
@@ -296,8 +312,8 @@ def test_figures_are_computed_once_in_a_while_only(url, monkeypatch):
 def test_a_long_curve_keeps_its_ends_and_forty_points(tmp_path):
     with answered(sqlite_url(tmp_path / "store.sqlite"), 3) as store:
         for number in range(1, 101):
-            store.publish(
-                Generation(number, number, audit=predictions(store, 2)), pause=lambda: None
+            publish_generation(
+                store, Generation(number, number, audit=predictions(store, 2)), pause=lambda: None
             )
         curve = Estimates(store, every=0).progress().curve
 
@@ -312,10 +328,10 @@ def both_answer(store: Store, first: list[Mark], second: list[Mark], sure=None) 
     """Anna answers a sentence, Bo answers it too."""
     overlap = Rules(0.0, 1.0)
     given = next_sentence(store, 1, overlap)
-    store.save(given.sentence.id, 1, "label", first, version=given.version)
+    save_answer(store, given.sentence.id, 1, "label", first, version=given.version)
     again = next_sentence(store, 2, overlap)
     assert again.sentence.id == given.sentence.id
-    store.save(again.sentence.id, 2, "label", second, sure, version=again.version)
+    save_answer(store, again.sentence.id, 2, "label", second, sure, version=again.version)
     return given.sentence.id
 
 
@@ -386,7 +402,7 @@ def test_agreement_of_two_who_were_sure_of_different_parts_is_about_what_both_we
         overlap = Rules(0.0, 1.0)
         for who, marks, sure in ((1, [PER, LOC], [(0, 4)]), (2, [LOC], [(2, 5)])):
             given = next_sentence(store, who, overlap)
-            store.save(given.sentence.id, who, "label", marks, sure, version=given.version)
+            save_answer(store, given.sentence.id, who, "label", marks, sure, version=given.version)
         found = agreement(store)
 
         assert (found.n, found.pairs[0].tokens, found.f1, found.kappa) == (1, 2, 1.0, 1.0)
@@ -402,9 +418,9 @@ def test_two_who_find_nothing_agree(tmp_path):
 
 def test_several_pairs_are_pooled_by_spans_and_weighted_by_tokens(url):
     with create_store(url, TAGS) as store:
-        store.add_sentences([Sentence("long", tuple("abcdefghij")), Sentence("short", ("a", "b"))])
+        add_sentences(store, [Sentence("long", tuple("abcdefghij")), Sentence("short", ("a", "b"))])
         for name in ("anna", "bo", "cy"):
-            store.add_annotator(name)
+            add_annotator(store, name)
         rules = Rules(0.0, 1.0)
         for who in (1, 2, 3, 1):
             given = next_sentence(store, who, rules)
@@ -413,7 +429,7 @@ def test_several_pairs_are_pooled_by_spans_and_weighted_by_tokens(url):
                 if given.sentence.id == "long"
                 else [Mark(who % 2, who % 2 + 1, "PER")]
             )
-            store.save(given.sentence.id, who, "label", spans, version=given.version)
+            save_answer(store, given.sentence.id, who, "label", spans, version=given.version)
         found = agreement(store)
 
     assert sorted(pair.n for pair in found.pairs) == [1, 1]
@@ -441,11 +457,11 @@ def test_conflicts_are_what_two_say_differently_until_somebody_decides(url):
         ]
         assert [conflict.sentence.id for conflict in conflicts(store, limit=1)] == [disputed]
 
-        store.save(
-            disputed, person(store, "anna").id, "adjudicate", [LOC], version=found[0].version
+        save_answer(
+            store, disputed, person(store, "anna").id, "adjudicate", [LOC], version=found[0].version
         )
         assert [conflict.sentence.id for conflict in conflicts(store)] == [other]
-        store.undo(person(store, "bo").id)
+        undo_answer(store, person(store, "bo").id)
         assert conflicts(store) == []
         assert (
             agreement(store).n == 2

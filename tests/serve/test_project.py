@@ -21,10 +21,13 @@ from seqmix.serve.project import (
     open_project,
     read_settings,
 )
+from seqmix.serve.store.annotators import add_annotator, find_annotator
+from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.queue import Rules
+from seqmix.serve.store.sentences import read_audit_sentences, read_labeled, read_sentences
 from seqmix.serve.store.store import open_store
 from tests.support.postgres import wipe
-from tests.support.stores import TAGS
+from tests.support.stores import TAGS, count_sentences, unlabeled
 
 SETTINGS = Settings("notes", TAGS)
 
@@ -48,7 +51,7 @@ def test_a_project_is_a_folder_with_settings_guidelines_and_a_store(tmp_path):
         assert project.store.tags == TAGS
         assert project.rules == Rules(0.1, 0.0)
         assert project.models == tmp_path / "new" / "p" / "models"
-        assert [s.id for s in project.store.sentences()] == [f"s:{i}" for i in range(20)]
+        assert [s.id for s in read_sentences(project.store)] == [f"s:{i}" for i in range(20)]
 
 
 def test_settings_come_back_as_they_were(tmp_path):
@@ -84,15 +87,15 @@ def test_seed_labels_and_labels_in_the_text_are_kept_and_their_duplicates_not_as
 
     assert (made.pool, made.labeled, made.text.duplicates) == (4, 2, 1)
     with open_project(tmp_path / "p") as project:
-        assert [s.id for s in project.store.labeled()] == ["seed:1", "own"]
+        assert [s.id for s in read_labeled(project.store)] == ["seed:1", "own"]
 
 
 def test_labels_in_the_text_are_dropped_unless_asked_for(tmp_path):
     create_project(tmp_path / "p", [Sentence("own", ("Bo", "left"), ("B-PER", "O"))], SETTINGS)
 
     with open_project(tmp_path / "p") as project:
-        assert [s.id for s in project.store.unlabeled()] + [
-            s.id for s in project.store.audit_sentences()
+        assert [s.id for s in unlabeled(project.store)] + [
+            s.id for s in read_audit_sentences(project.store)
         ] == ["own"]
 
 
@@ -175,11 +178,11 @@ def test_a_kill_while_it_is_made_stands_in_the_way_of_nothing(url, tmp_path):
     ended = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "p", remote], check=False)
     assert ended.returncode == -9
 
-    with pytest.raises(StoreError, match="seqmix init makes one"):
+    with pytest.raises(StoreError, match="seqmix init creates one"):
         open_project(tmp_path / "p")
     create_project(tmp_path / "p", text(), Settings("notes", TAGS, remote or None))
     with open_project(tmp_path / "p") as project:
-        assert project.store.count() == 20
+        assert count_sentences(project.store) == 20
 
 
 def test_a_team_keeps_its_store_in_postgresql_and_a_password_is_for_the_owner_only(
@@ -192,7 +195,7 @@ def test_a_team_keeps_its_store_in_postgresql_and_a_password_is_for_the_owner_on
     assert listed(tmp_path / "p") == ["project.toml"]
     assert (tmp_path / "p" / "project.toml").stat().st_mode & 0o777 == 0o600
     with open_project(tmp_path / "p") as project:
-        assert project.store.count() == 20
+        assert count_sentences(project.store) == 20
         assert "secret" not in project.store.place
     with pytest.raises(StoreError, match="already holds a project"):
         create_project(tmp_path / "q", text(), Settings("notes", TAGS, url))
@@ -209,7 +212,7 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
 
 
 def test_a_folder_without_settings_is_no_project(tmp_path):
-    with pytest.raises(StoreError, match="seqmix init makes one"):
+    with pytest.raises(StoreError, match="seqmix init creates one"):
         open_project(tmp_path)
 
 
@@ -258,8 +261,8 @@ def test_tags_can_be_added_but_not_taken_away(tmp_path):
     change_settings(tmp_path / "p", tags=(*TAGS, "ORG"))
     with open_project(tmp_path / "p") as project:
         assert project.store.tags == ("PER", "LOC", "ORG")
-        project.store.add_annotator("anna")
-        project.store.save("s:1", 1, "label", [(0, 1, "ORG")])
+        add_annotator(project.store, "anna")
+        save_answer(project.store, "s:1", 1, "label", [(0, 1, "ORG")])
 
     change_settings(tmp_path / "p", tags=TAGS)
     with pytest.raises(
@@ -306,9 +309,9 @@ def test_thirty_five_tags_are_as_many_as_there_are_keys():
 def test_the_store_of_a_project_can_be_opened_twice(tmp_path):
     create_project(tmp_path / "p", text(), SETTINGS)
     with open_project(tmp_path / "p") as project, open_project(tmp_path / "p") as again:
-        project.store.add_annotator("anna")
+        add_annotator(project.store, "anna")
 
-        assert again.store.annotator("anna") is not None
+        assert find_annotator(again.store, "anna") is not None
 
 
 def test_the_serving_parts_without_a_model_load_no_torch():
@@ -330,7 +333,7 @@ def test_what_a_new_project_holds_is_for_its_owner_only(tmp_path):
     for name in ("new", "there"):
         create_project(tmp_path / name, text(), SETTINGS)
         with open_project(tmp_path / name) as project:
-            project.store.add_annotator("anna")
+            add_annotator(project.store, "anna")
             modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / name).iterdir()}
         assert modes.keys() >= {"store.sqlite", "store.sqlite-wal", "project.toml"}
         assert set(modes.values()) == {0o600}
@@ -372,11 +375,11 @@ def test_a_kill_at_the_end_of_init_stands_in_the_way_of_nothing(url, tmp_path, a
     assert ended.returncode == -9
 
     if remote or at == "settings":
-        with pytest.raises(StoreError, match="seqmix init makes one"):
+        with pytest.raises(StoreError, match="seqmix init creates one"):
             open_project(folder)
         create_project(folder, text(), Settings("notes", TAGS, remote or None), "Mark names.")
     with open_project(folder) as project:
-        assert project.store.count() == 20
+        assert count_sentences(project.store) == 20
     assert listed(folder) == sorted(
         {
             "guidelines.md",
@@ -400,7 +403,7 @@ def test_files_of_a_killed_init_are_told_from_the_users_own(tmp_path):
     create_project(tmp_path / "p", text(5), SETTINGS)
 
     with open_project(tmp_path / "p") as project:
-        assert project.store.count() == 5
+        assert count_sentences(project.store) == 5
         assert project.guidelines == "mine"
     assert not (tmp_path / "p" / ".init.part").exists()
 

@@ -6,6 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from seqmix.data.sentence import Sentence
+from seqmix.serve.store.annotators import add_annotator, find_annotator
+from seqmix.serve.store.answers import save_answer
+from seqmix.serve.store.current import current_answers
+from seqmix.serve.store.rankings import publish_generation
+from seqmix.serve.store.sentences import read_sentences
 
 TAGS = ("PER", "ORG", "LOC", "MISC")
 
@@ -19,7 +24,7 @@ class Served:
     project: Any
 
     def invite(self, name: str, admin: bool = False) -> str:
-        return f"{self.url}/login?token={self.project.store.add_annotator(name, admin)}"
+        return f"{self.url}/login?token={add_annotator(self.project.store, name, admin)}"
 
 
 def lines(*texts: str) -> list[Sentence]:
@@ -36,20 +41,20 @@ def ranked(
     """Publish a ranking: the sentences as they came, with what a model would suggest."""
     from seqmix.serve.store.records import Generation, Rank
 
-    ids = [sentence.id for sentence in served.project.store.sentences()]
+    ids = [sentence.id for sentence in read_sentences(served.project.store)]
     found = suggestions or {}
     ranks = [
         Rank(id, 1.0, {"spans": found[id], "confidence": 0.62} if id in found else None)
         for id in ids
     ]
-    served.project.store.publish(Generation(number, labeled=number * 10), ranks, **more)
+    publish_generation(served.project.store, Generation(number, labeled=number * 10), ranks, **more)
 
 
 def stored(served: Served) -> dict[str, tuple[list[tuple[int, int, str]], Any]]:
     """What the store holds: the marks and the sure part by sentence."""
     return {
         answer.sentence_id: ([tuple(mark) for mark in answer.spans], answer.sure)
-        for answer in served.project.store.answers()
+        for answer in current_answers(served.project.store)
     }
 
 
@@ -69,8 +74,8 @@ def answer_as(served: Served, name: str, id: str, *marks: tuple[int, int, str]) 
     from seqmix.serve.store.records import Mark
 
     store = served.project.store
-    person = store.annotator(name).id
+    person = find_annotator(store, name).id
     given = next_sentence(store, person, served.project.rules)
     assert given is not None
     assert given.sentence.id == id
-    store.save(id, person, "label", [Mark(*mark) for mark in marks], version=given.version)
+    save_answer(store, id, person, "label", [Mark(*mark) for mark in marks], version=given.version)

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from seqmix.data.sentence import Sentence
 from seqmix.serve.project import Project, Settings, create_project, open_project
+from seqmix.serve.store.annotators import add_annotator, find_annotator
 from seqmix.serve.web.app import create_app
 
 WORDS = ["Lena", "left", "Oslo", "for", "Rome", "with", "Ada", "and", "Bo"]
@@ -81,8 +82,8 @@ def serve(given: Project, **settings: Any) -> Iterator[Served]:
     ) as client:
         people = []
         for name, admin in (("Ada", True), ("Bo", False)):
-            token = given.store.add_annotator(name, admin)
-            found = given.store.annotator(name)
+            token = add_annotator(given.store, name, admin)
+            found = find_annotator(given.store, name)
             assert found is not None
             people.append(Person(found.id, token, client))
         yield Served(given, client, *people)

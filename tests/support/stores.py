@@ -7,9 +7,12 @@ from typing import Any
 
 from sqlalchemy import select
 
+from seqmix.data.sentence import Sentence
 from seqmix.data.text import from_text
-from seqmix.serve.store.records import Annotator
+from seqmix.serve.store.annotators import add_annotator, find_annotator
+from seqmix.serve.store.records import Annotator, loads
 from seqmix.serve.store.schema import current, queue
+from seqmix.serve.store.sentences import add_sentences, read_sentences, reserve_audit, unlabeled_ids
 from seqmix.serve.store.store import Store, create_store
 
 TAGS = ("PER", "LOC")
@@ -21,17 +24,17 @@ def small_store(
     """A store with n sentences of five tokens, s:0 to s:n-1, and some annotators; the first is the admin."""
 
     def fill(store: Store) -> None:
-        store.add_sentences(from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(n))
-        store.reserve_audit(audit)
+        add_sentences(store, (from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(n)))
+        reserve_audit(store, audit)
 
     store = create_store(url, TAGS, fill)
     for i, name in enumerate(people):
-        store.add_annotator(name, admin=i == 0)
+        add_annotator(store, name, admin=i == 0)
     return store
 
 
 def person(store: Store, name: str) -> Annotator:
-    found = store.annotator(name)
+    found = find_annotator(store, name)
     assert found is not None
     return found
 
@@ -48,3 +51,26 @@ def derived(store: Store) -> tuple[list[Any], list[Any]]:
             )
         ).all()
     return [tuple(row) for row in own], [tuple(row) for row in places]
+
+
+def find_sentence(store: Store, id: str) -> Sentence | None:
+    return next(read_sentences(store, [id]), None)
+
+
+def unlabeled(store: Store) -> list[Sentence]:
+    """The pool in the order of the text."""
+    ids = set(unlabeled_ids(store))
+    return [sentence for sentence in read_sentences(store) if sentence.id in ids]
+
+
+def count_sentences(store: Store) -> int:
+    return sum(1 for _ in read_sentences(store))
+
+
+def suggestion_of(store: Store, id: str) -> tuple[Any, int | None]:
+    """The suggestion a page would show, and the generation that made it."""
+    with store.reading() as conn:
+        row = conn.execute(select(queue).where(queue.c.sentence_id == id)).first()
+    if row is None or row.stream != "active" or row.generation < 0:
+        return None, None
+    return loads(row.suggestion), row.generation

@@ -19,9 +19,12 @@ from seqmix.data.plain_files import open_plain
 from seqmix.errors import DataError, StoreError
 from seqmix.serve.project import GUIDELINES, MODELS, STORE, Project, write_settings
 from seqmix.serve.project_folder import settle
-from seqmix.serve.store import schema
-from seqmix.serve.store.sentences import PAGE, paged
-from seqmix.serve.store.store import Store, create_store, sqlite_url
+from seqmix.serve.store import engine, schema
+from seqmix.serve.store.current import read_counts
+from seqmix.serve.store.engine import sqlite_url
+from seqmix.serve.store.records import PAGE
+from seqmix.serve.store.sentences import paged
+from seqmix.serve.store.store import Store, create_store
 
 
 def back_up(project: Project, out: Path) -> int:
@@ -42,8 +45,8 @@ def back_up(project: Project, out: Path) -> int:
             with suppress(FileNotFoundError), open_plain(project.folder / name, "rb") as file:
                 (part / name).write_bytes(file.read())
         _copy_models(project.models, part / MODELS)
-        with Store(schema.connect(sqlite_url(part / STORE))) as copy:
-            events = copy.counts().events
+        with Store(engine.connect(sqlite_url(part / STORE))) as copy:
+            events = read_counts(copy).events
         settle(part / STORE)
     return events
 

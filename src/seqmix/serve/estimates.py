@@ -20,9 +20,11 @@ from seqmix.data.sentence import Sentence
 from seqmix.loop.stopping import kappa
 from seqmix.serve.forecast import LEAST_ANSWERS, LEAST_MODELS, Outlook, outlook
 from seqmix.serve.intervals import F1, LEAST, intervals
+from seqmix.serve.store.answers import answer_version
+from seqmix.serve.store.current import current_answers, gold_answers
 from seqmix.serve.store.records import Answer, Mark, Ranges, loads, rows
 from seqmix.serve.store.schema import current, generations, queue
-from seqmix.serve.store.sentences import OPEN
+from seqmix.serve.store.sentences import OPEN_TAGS, read_sentences
 from seqmix.serve.store.store import Store
 
 _POINTS = 40  # of the curve; more cannot be told apart on a page
@@ -135,14 +137,14 @@ class Estimates:
                 func.coalesce(func.sum(queue.c.gold), 0), func.count(queue.c.gold)
             ).where(queue.c.stream == "audit")
             newest = conn.execute(select(func.max(generations.c.number))).scalar() or 0
-            tags = (self._store.noted(OPEN) or {}).values()
+            tags = (self._store.read_note(OPEN_TAGS) or {}).values()
             return (*(int(n) for n in conn.execute(audit).one()), newest, *tags)
 
     def _compute(self) -> Progress:
         models = self._generations()
-        if (tags := self._store.noted(OPEN) or {}) != self._open:
+        if (tags := self._store.read_note(OPEN_TAGS) or {}) != self._open:
             self._open, self._counted = tags, {}
-        answered = self._store.gold_answers("audit")
+        answered = gold_answers(self._store, "audit")
         rising = [
             at
             for at, (_, labeled) in enumerate(models)
@@ -240,7 +242,7 @@ def conflicts(store: Store, limit: int = 100) -> list[Conflict]:
     found: list[Conflict] = []
     for sentence, said in _twice(store, undecided=True):
         if any(_differ(one, other, len(sentence)) for one, other in combinations(said, 2)):
-            found.append(Conflict(sentence, tuple(said), store.version(sentence.id)))
+            found.append(Conflict(sentence, tuple(said), answer_version(store, sentence.id)))
         if len(found) == limit:
             break
     return found
@@ -256,8 +258,8 @@ def _twice(store: Store, undecided: bool = False) -> Iterator[tuple[Sentence, li
     )
     with store.reading() as conn:
         ids = list(conn.execute(twice.order_by(func.min(current.c.seq))).scalars())
-    for sentence in store.sentences(ids):
-        said = store.answers(sentence.id, overridden=True)
+    for sentence in read_sentences(store, ids):
+        said = current_answers(store, sentence.id, overridden=True)
         if undecided and any(answer.kind == "adjudicate" for answer in said):
             continue
         labels = [answer for answer in said if answer.kind == "label"]

@@ -24,11 +24,13 @@ from seqmix.data.plain_files import open_plain, refuse_links
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError, SeqMixError, StoreError, TagError
 from seqmix.serve.project_folder import building, clear_moved, settle
+from seqmix.serve.store.current import read_counts
+from seqmix.serve.store.engine import sqlite_url
 from seqmix.serve.store.postgresql import check_url, need_trust, trust
 from seqmix.serve.store.queue import Rules
-from seqmix.serve.store.sentences import Added
+from seqmix.serve.store.sentences import Added, add_sentences, reserve_audit
 from seqmix.serve.store.sqlite_check import PARTS
-from seqmix.serve.store.store import Store, create_store, open_store, sqlite_url, store_version
+from seqmix.serve.store.store import Store, create_store, open_store, store_version
 
 FORMAT = 1
 SETTINGS, GUIDELINES, STORE, MODELS = "project.toml", "guidelines.md", "store.sqlite", "models"
@@ -166,10 +168,10 @@ def create_project(
     made: list[Created] = []
 
     def fill(store: Store) -> None:
-        seed = store.add_sentences(seed_labels, seed=True, random_seed=settings.seed)
-        text = store.add_sentences(sentences, seed=keep_labels, random_seed=settings.seed)
-        audit = store.reserve_audit(settings.audit_share)
-        counts = store.counts()
+        seed = add_sentences(store, seed_labels, seed=True, random_seed=settings.seed)
+        text = add_sentences(store, sentences, seed=keep_labels, random_seed=settings.seed)
+        audit = reserve_audit(store, settings.audit_share)
+        counts = read_counts(store)
         if not counts.sentences and not may_be_empty:
             raise DataError(
                 "there is nothing to label: the text has no sentence without labels that is not empty"
@@ -258,7 +260,7 @@ def read_settings(folder: Path) -> Settings:
     path = folder / SETTINGS
     refuse_links(folder, _PLAIN)
     if not path.is_file():
-        raise StoreError(f"{folder} is no project: it has no {SETTINGS}; seqmix init makes one")
+        raise StoreError(f"{folder} is no project: it has no {SETTINGS}; seqmix init creates one")
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
         found = given.pop("format_version", None)

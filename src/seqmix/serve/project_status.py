@@ -8,6 +8,9 @@ from typing import Any
 
 from seqmix.serve.estimates import Estimates
 from seqmix.serve.project import Project, Settings
+from seqmix.serve.store.answers import last_answer
+from seqmix.serve.store.current import read_counts
+from seqmix.serve.store.rankings import read_generations
 from seqmix.serve.store.records import Counts, Generation
 
 NOTE = "trainer"  # the name under which the trainer notes what it does
@@ -20,8 +23,8 @@ def status(
 ) -> dict[str, Any]:
     """The answer to /api/status; `trouble` says what keeps the trainer from running."""
     store, settings = project.store, project.settings
-    counts, progress = store.counts(annotator_id), estimates.progress()
-    last = next(iter(store.generations(1)), None)
+    counts, progress = read_counts(store, annotator_id), estimates.progress()
+    last = next(iter(read_generations(store, 1)), None)
     return {
         "answers": {
             "labeled": counts.labeled,
@@ -29,13 +32,13 @@ def status(
             "audit": counts.audit,
             "mine": counts.mine,
             "left": counts.left,
-            "last": store.last_answer(annotator_id),  # what an undo takes back
+            "last": last_answer(store, annotator_id),  # what an undo takes back
         },
-        "model": _model(last, store.noted(NOTE) or {}, trouble),
+        "model": _model(last, store.read_note(NOTE) or {}, trouble),
         "audit": None if progress.audit is None else asdict(progress.audit),
         "forecast": None if progress.forecast is None else progress.forecast.as_dict(),
         "lacking": progress.lacking,
-        "tags": store.current_tags(),
+        "tags": store.read_tags(),
         "curve": [asdict(point) for point in progress.curve],
         "next_training_in": max(0, settings.batch - news(counts, settings, last)),
     }
@@ -44,7 +47,7 @@ def status(
 def news(counts: Counts, settings: Settings, last: Generation | None) -> int:
     """Sentences labeled since the last model that the next one may learn from."""
     return answered(counts, settings) - (
-        0 if last is None else int((last.dev or {}).get("answered", last.labeled))
+        0 if last is None else last.labeled if last.notes.answered is None else last.notes.answered
     )
 
 
@@ -79,6 +82,6 @@ def _model(
         "trained_on": None if last is None else last.labeled,
         "age_s": None if last is None else max(0.0, round(time.time() - last.at, 1)),
         "folder": None if last is None else last.model,
-        "augmentation": None if last is None or last.dev is None else last.dev.get("augmentation"),
-        "pool": None if last is None or last.dev is None else last.dev.get("pool"),
+        "augmentation": None if last is None else last.notes.augmentation,
+        "pool": None if last is None else last.notes.pool,
     }

@@ -20,6 +20,7 @@ import pytest
 
 from seqmix.app.cli import run
 from seqmix.serve.project import Settings, create_project, open_project
+from seqmix.serve.store.sentences import read_labeled
 from tests.support import tiny
 from tests.support.waiting import until
 
@@ -168,7 +169,7 @@ def test_kill_9_of_the_server_ends_the_trainer_and_loses_no_answer(folder: Path)
         server.ends()
         until(lambda: not alive(trainer), 60)
     with open_project(folder) as own:
-        assert sorted(s.id for s in own.store.labeled()) == sorted(ids)
+        assert sorted(s.id for s in read_labeled(own.store)) == sorted(ids)
     with annotating(folder, "--no-train") as again:
         assert again.status()["answers"]["labeled"] == 4
 

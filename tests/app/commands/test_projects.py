@@ -12,8 +12,13 @@ from seqmix.data import formats
 from seqmix.data.samples import sample
 from seqmix.data.sentence import Sentence
 from seqmix.serve.project import Project, open_project, read_settings
+from seqmix.serve.store.annotators import add_annotator, annotator_by_token, find_annotator
+from seqmix.serve.store.answers import answer_version, save_answer
+from seqmix.serve.store.current import read_counts
 from seqmix.serve.store.queue import Rules, next_sentence
+from seqmix.serve.store.rankings import publish_generation
 from seqmix.serve.store.records import Generation, Mark
+from seqmix.serve.store.sentences import read_audit_sentences, read_labeled, read_sentences
 
 
 @pytest.fixture
@@ -34,15 +39,22 @@ def folder(seqmix_command, notes, tmp_path) -> Path:
 
 def stored(folder: Path) -> list[Sentence]:
     with open_project(folder) as project:
-        return list(project.store.sentences())
+        return list(read_sentences(project.store))
 
 
 def label(project: Project, id: str, marks: list[Mark], sure=None, name: str = "anna") -> None:
-    if project.store.annotator(name) is None:
-        project.store.add_annotator(name)
-    who = project.store.annotator(name).id
-    project.store.save(
-        id, who, "label", marks, sure, seconds=4.0, version=project.store.version(id, who)
+    if find_annotator(project.store, name) is None:
+        add_annotator(project.store, name)
+    who = find_annotator(project.store, name).id
+    save_answer(
+        project.store,
+        id,
+        who,
+        "label",
+        marks,
+        sure,
+        seconds=4.0,
+        version=answer_version(project.store, id, who),
     )
 
 
@@ -180,7 +192,7 @@ def test_labels_in_the_text_are_kept_or_dropped_as_told(seqmix_command, tmp_path
 
     assert seqmix_command("init", tmp_path / "p", *given, "--labels", "drop").code == 0
     with open_project(tmp_path / "p") as project:
-        assert (project.store.counts().seed, project.store.counts().sentences) == (
+        assert (read_counts(project.store).seed, read_counts(project.store).sentences) == (
             0,
             len({s.tokens for s in sample("gazette:dev")}),
         )
@@ -193,7 +205,7 @@ def test_labels_in_the_text_are_kept_or_dropped_as_told(seqmix_command, tmp_path
     )
     assert "3 sentences have labels already: the seed" in ended.out
     with open_project(tmp_path / "q") as project:
-        assert [s.tags for s in project.store.labeled()] == [
+        assert [s.tags for s in read_labeled(project.store)] == [
             s.tags for s in sample("gazette:dev")[:3]
         ]
 
@@ -209,7 +221,7 @@ def test_seed_labels_come_from_a_file_of_their_own(seqmix_command, notes, tmp_pa
     )
 
     with open_project(tmp_path / "p") as project:
-        assert [(s.id, s.tags) for s in project.store.labeled()] == [
+        assert [(s.id, s.tags) for s in read_labeled(project.store)] == [
             ("seed:notes:1", ("B-PER", "O"))
         ]
 
@@ -273,7 +285,7 @@ def test_guidelines_and_settings_are_kept(seqmix_command, notes, tmp_path):
         ),
         (
             ["--tags", "PER", "--seed-labels", "gazette:dev"],
-            "has a label that is no span of this project's tags PER",
+            "has a label that is not B- or I- and one of this project's tags PER",
         ),
     ],
 )
@@ -405,14 +417,20 @@ def test_status_says_how_far_how_good_and_how_agreed(seqmix_command, notes, tmp_
     assert "model: none yet" in seqmix_command("status", folder).out
     with open_project(folder) as project:
         store = project.store
-        audit = store.audit_sentences()[0].id
+        audit = read_audit_sentences(store)[0].id
         label(project, audit, [Mark(0, 1, "PER")])
-        store.publish(Generation(1, 5, audit=[{"id": audit, "marks": [[0, 1, "PER"]]}]))
-        store.add_annotator("bo", admin=True)
+        publish_generation(store, Generation(1, 5, audit=[{"id": audit, "marks": [[0, 1, "PER"]]}]))
+        add_annotator(store, "bo", admin=True)
         for who, marks in ((1, [Mark(0, 1, "PER")]), (2, [])):
             sentence = next_sentence(store, who, Rules(0.0, 1.0))
-            store.save(
-                sentence.sentence.id, who, "label", marks, seconds=2.0, version=sentence.version
+            save_answer(
+                store,
+                sentence.sentence.id,
+                who,
+                "label",
+                marks,
+                seconds=2.0,
+                version=sentence.version,
             )
 
     lines = seqmix_command("status", folder).out.splitlines()
@@ -445,7 +463,7 @@ def test_status_and_page_say_the_same_of_f1_and_forecast(seqmix_command, tmp_pat
         == 0
     )
     with open_project(folder) as project:
-        asked = project.store.audit_sentences()[:12]
+        asked = read_audit_sentences(project.store)[:12]
         for sentence in asked:
             label(project, sentence.id, [Mark(0, 1, "PER")])
         for number in range(1, 7):
@@ -453,7 +471,7 @@ def test_status_and_page_say_the_same_of_f1_and_forecast(seqmix_command, tmp_pat
                 {"id": one.id, "marks": [[0, 1, "PER"]] if at < 2 * number - 1 else []}
                 for at, one in enumerate(asked)
             ]
-            project.store.publish(Generation(number, 10 * number, audit=marks))
+            publish_generation(project.store, Generation(number, 10 * number, audit=marks))
             if number == 3:
                 early = seqmix_command("status", folder).out
     lines = seqmix_command("status", folder).out.splitlines()
@@ -475,21 +493,22 @@ def test_annotators_get_a_link_each_which_is_shown_once(seqmix_command, folder):
     assert set(links) == {"Zoë", "bo"}
     token = links["bo"].removeprefix("http://host:1/login?token=")
     with open_project(folder) as project:
-        assert project.store.annotator_by_token(token).name == "bo"
+        assert annotator_by_token(project.store, token).name == "bo"
     assert seqmix_command("project", folder).out.endswith("Zoë\t0 labeled\nbo\t0 labeled\n")
 
     renewed = seqmix_command("project", folder, "--renew", "bo").out.split("token=")[1].strip()
     seqmix_command("project", folder, "--revoke", "Zoë")
     with open_project(folder) as project:
-        assert project.store.annotator_by_token(token) is None
-        assert project.store.annotator_by_token(renewed).name == "bo"
-        assert project.store.annotator_by_token(links["Zoë"].split("token=")[1]) is None
+        assert annotator_by_token(project.store, token) is None
+        assert annotator_by_token(project.store, renewed).name == "bo"
+        assert annotator_by_token(project.store, links["Zoë"].split("token=")[1]) is None
     assert (
         "no annotator named 'cy'; this project has Zoë, bo"
         in seqmix_command("project", folder, "--renew", "cy").err
     )
     assert (
-        "an annotator of this name already" in seqmix_command("project", folder, "--add", "bo").err
+        "an annotator of this name exists already"
+        in seqmix_command("project", folder, "--add", "bo").err
     )
 
 
@@ -554,7 +573,7 @@ def test_a_new_tag_asks_what_earlier_answers_mean_and_reaches_a_running_server(
     seqmix_command, folder
 ):
     with open_project(folder) as running:
-        ids = [sentence.id for sentence in running.store.sentences()]
+        ids = [sentence.id for sentence in read_sentences(running.store)]
         label(running, ids[0], [Mark(0, 1, "PER")])
         label(running, ids[1], [])
         refused = seqmix_command("project", folder, "--add-tag", "ORG")
@@ -570,7 +589,7 @@ def test_a_new_tag_asks_what_earlier_answers_mean_and_reaches_a_running_server(
             seqmix_command("project", folder, "--add-tag", "ORG", "--earlier", "unknown").code == 0
         )
         label(running, ids[2], [Mark(0, 1, "ORG")])  # by the server that was there before
-        found = {sentence.id: sentence.tags for sentence in running.store.labeled()}
+        found = {sentence.id: sentence.tags for sentence in read_labeled(running.store)}
     assert found[ids[0]][0] == "B-PER" and set(found[ids[0]][1:]) == {None}
     assert set(found[ids[1]]) == {None}
     assert found[ids[2]][0] == "B-ORG" and set(found[ids[2]][1:]) == {"O"}
@@ -578,9 +597,9 @@ def test_a_new_tag_asks_what_earlier_answers_mean_and_reaches_a_running_server(
 
 def test_with_earlier_none_answers_say_that_the_new_tag_is_not_there(seqmix_command, folder):
     with open_project(folder) as project:
-        id = next(iter(project.store.sentences())).id
+        id = next(iter(read_sentences(project.store))).id
         label(project, id, [Mark(0, 1, "PER")])
     assert seqmix_command("project", folder, "--add-tag", "ORG", "--earlier", "none").code == 0
     with open_project(folder) as project:
-        (labeled,) = project.store.labeled()
+        (labeled,) = read_labeled(project.store)
         assert None not in labeled.tags

@@ -10,28 +10,32 @@ import pytest
 from sqlalchemy import event
 
 from seqmix.errors import DataError, StaleError, StoreError
-from seqmix.serve.store.group_commit import Turns
+from seqmix.serve.store.annotators import add_annotator
+from seqmix.serve.store.answers import save_answer
+from seqmix.serve.store.events import read_events
+from seqmix.serve.store.group_commit import GroupCommit
 from seqmix.serve.store.records import Mark
+from seqmix.serve.store.sentences import read_labeled
 from tests.support.served import project
 
 
 @pytest.fixture
 def own(tmp_path):
     with project(tmp_path / "people") as made:
-        made.store.add_annotator("Ada")
+        add_annotator(made.store, "Ada")
         yield made
 
 
 def together(store, *works):
     """Do all works in one go: the first turn is held up until they all wait. Results or exceptions, and how many commits it took."""
     commits: list[int] = []
-    turns, gate = Turns(store), threading.Event()
+    turns, gate = GroupCommit(store), threading.Event()
 
     async def main():
-        held = asyncio.ensure_future(turns.take(gate.wait))
+        held = asyncio.ensure_future(turns.commit(gate.wait))
         await asyncio.sleep(0.05)
         event.listen(store._engine, "commit", lambda conn: commits.append(1))
-        waiting = [asyncio.ensure_future(turns.take(work)) for work in works]
+        waiting = [asyncio.ensure_future(turns.commit(work)) for work in works]
         await asyncio.sleep(0.05)
         gate.set()
         await held
@@ -44,7 +48,7 @@ def together(store, *works):
 
 
 def save(store, id, marks=(), version=0):
-    return lambda: store.save(id, 1, "label", marks, version=version)
+    return lambda: save_answer(store, id, 1, "label", marks, version=version)
 
 
 def test_answers_that_wait_together_are_committed_together(own):
@@ -54,7 +58,7 @@ def test_answers_that_wait_together_are_committed_together(own):
 
     assert commits == 1
     assert sorted(result.seq for result in results) == [1, 2, 3, 4, 5, 6]
-    assert len(list(own.store.labeled())) == 6
+    assert len(list(read_labeled(own.store))) == 6
 
 
 @pytest.mark.parametrize(("jobs", "expected"), [(64, 1), (65, 2)])
@@ -70,11 +74,11 @@ def test_a_turn_waits_for_the_disk_unless_all_in_it_can_do_without(own, monkeypa
     monkeypatch.setattr(
         own.store, "writing", lambda durable: asked.append(durable) or writing(durable)
     )
-    turns = Turns(own.store)
+    turns = GroupCommit(own.store)
 
     async def main():
-        await turns.take(lambda: 1)
-        await turns.take(lambda: 1, durable=False)
+        await turns.commit(lambda: 1)
+        await turns.commit(lambda: 1, durable=False)
 
     asyncio.run(main())
     turns.close()
@@ -83,7 +87,7 @@ def test_a_turn_waits_for_the_disk_unless_all_in_it_can_do_without(own, monkeypa
 
 def test_a_writer_nobody_closed_does_not_keep_the_process_alive(own):
     before = set(threading.enumerate())
-    turns = Turns(own.store)
+    turns = GroupCommit(own.store)
 
     assert all(thread.daemon for thread in set(threading.enumerate()) - before)
     turns.close()
@@ -102,20 +106,20 @@ def test_a_refused_answer_is_refused_alone(own):
     assert commits == 1
     assert isinstance(results[1], DataError)
     assert isinstance(results[2], StaleError)
-    assert sorted(s.id for s in store.labeled()) == ["s0", "s3"]
+    assert sorted(s.id for s in read_labeled(store)) == ["s0", "s3"]
 
 
 def test_what_was_half_written_by_a_refused_job_is_taken_back(own):
     store = own.store
 
     def half():
-        store.save("s1", 1, "label")
+        save_answer(store, "s1", 1, "label")
         raise DataError("no, after all")
 
     results, _ = together(store, save(store, "s0"), half)
 
     assert isinstance(results[1], DataError)
-    assert [e.sentence_id for e in store.events()] == ["s0"]
+    assert [e.sentence_id for e in read_events(store)] == ["s0"]
 
 
 def test_trouble_with_the_database_is_told_to_all_and_nothing_is_written(own):
@@ -127,11 +131,11 @@ def test_trouble_with_the_database_is_told_to_all_and_nothing_is_written(own):
     results, _ = together(store, save(store, "s0"), broken, save(store, "s2"))
 
     assert all(isinstance(result, StoreError) for result in results)
-    assert list(store.events()) == []
+    assert list(read_events(store)) == []
 
 
 def test_nobody_hears_of_an_answer_before_it_is_committed(own):
-    turns, heard = Turns(own.store), []
+    turns, heard = GroupCommit(own.store), []
 
     async def main():
         def commit(conn):
@@ -139,7 +143,7 @@ def test_nobody_hears_of_an_answer_before_it_is_committed(own):
             heard.append(saving.done())
 
         event.listen(own.store._engine, "commit", commit)
-        saving = asyncio.ensure_future(turns.take(save(own.store, "s0")))
+        saving = asyncio.ensure_future(turns.commit(save(own.store, "s0")))
         await saving
 
     asyncio.run(main())
@@ -149,22 +153,22 @@ def test_nobody_hears_of_an_answer_before_it_is_committed(own):
 
 
 def test_a_turn_that_was_given_up_does_not_stop_the_others(own):
-    turns = Turns(own.store)
+    turns = GroupCommit(own.store)
 
     async def main():
         gate = threading.Event()
-        held = asyncio.ensure_future(turns.take(gate.wait))
+        held = asyncio.ensure_future(turns.commit(gate.wait))
         await asyncio.sleep(0.05)
-        given_up = asyncio.ensure_future(turns.take(save(own.store, "s0")))
+        given_up = asyncio.ensure_future(turns.commit(save(own.store, "s0")))
         await asyncio.sleep(0.05)
         given_up.cancel()
         await asyncio.sleep(0.05)
         gate.set()
         await held
-        return await turns.take(save(own.store, "s1"))
+        return await turns.commit(save(own.store, "s1"))
 
     found = asyncio.run(main())
     turns.close()
 
     assert found.sentence_id == "s1"
-    assert [s.id for s in own.store.labeled()] == ["s1"]
+    assert [s.id for s in read_labeled(own.store)] == ["s1"]

@@ -71,7 +71,7 @@ def test_a_file_that_is_no_store_keeps_its_journal_mode(tmp_path):
         db.execute("CREATE TABLE cookies (name)")
     db.close()
 
-    with pytest.raises(StoreError, match="is no store of ours"):
+    with pytest.raises(StoreError, match="is not a store of seqmix"):
         open_project(tmp_path / "p")
     with sqlite3.connect(tmp_path / "p" / "store.sqlite") as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
@@ -145,7 +145,7 @@ def test_the_environment_can_say_that_a_database_is_known(tmp_path, home, monkey
 def test_a_database_named_to_init_is_known_from_then_on(database, tmp_path, home):
     wipe(database)
     create_project(tmp_path / "p", [from_text("a", "Lena left")], Settings("n", TAGS, database))
-    assert home.read_text() == f"{remote.place(database)}\n"
+    assert home.read_text() == f"{remote.host_and_port(database)}\n"
     remote.trust(database)
     assert home.read_text().count("\n") == 1
     open_project(tmp_path / "p").close()
@@ -159,29 +159,29 @@ def test_a_database_named_to_init_is_known_from_then_on(database, tmp_path, home
 def test_a_server_that_is_frozen_in_the_middle_of_a_turn_loses_it(database, monkeypatch):
     wipe(database)
     create_store(database, TAGS).close()
-    monkeypatch.setattr(remote, "_SILENT", 100)
+    monkeypatch.setattr(remote, "_IDLE_WAIT", 100)
     with open_store(database) as frozen, open_store(database) as other:
         with pytest.raises(StoreError), frozen.writing() as conn:
-            other.note(
+            other.write_note(
                 "x", 1
             )  # waits for the turn, which ends when the first one has said nothing for too long
             conn.exec_driver_sql("SELECT 1")
-        assert other.noted("x") == 1
-        frozen.note("x", 2)  # thawed, it goes on
-        assert other.noted("x") == 2
+        assert other.read_note("x") == 1
+        frozen.write_note("x", 2)  # thawed, it goes on
+        assert other.read_note("x") == 2
 
 
 def test_a_wait_for_a_turn_is_given_up_after_a_while(database, monkeypatch):
     wipe(database)
     create_store(database, TAGS).close()
     with open_store(database) as busy:
-        monkeypatch.setattr(remote, "_TURN", 100)
+        monkeypatch.setattr(remote, "_LOCK_WAIT", 100)
         with (
             open_store(database) as other,
             busy.writing(),
             pytest.raises(StoreError, match="lock timeout"),
         ):
-            other.note("x", 1)
+            other.write_note("x", 1)
 
 
 def test_lost_connections_are_noticed_in_seconds(database):

@@ -9,19 +9,32 @@ from sqlalchemy import event
 
 from seqmix.data.text import from_text
 from seqmix.errors import NotFoundError
+from seqmix.serve.store.annotators import add_annotator
+from seqmix.serve.store.answers import rebuild, save_answer, undo_answer
+from seqmix.serve.store.current import current_answers, read_counts
+from seqmix.serve.store.engine import sqlite_url
+from seqmix.serve.store.events import read_events
 from seqmix.serve.store.queue import (
     Rules,
     assign,
     give_back,
     in_order,
     next_sentence,
-    show,
-    why_nothing,
+    show_sentence,
+    why_nothing_left,
 )
+from seqmix.serve.store.rankings import publish_generation
 from seqmix.serve.store.records import Generation, Mark, Rank
-from seqmix.serve.store.store import create_store, sqlite_url
+from seqmix.serve.store.sentences import (
+    add_sentences,
+    read_audit_sentences,
+    reserve_audit,
+    restore_sentences,
+    retire_sentences,
+)
+from seqmix.serve.store.store import create_store
 from tests.support.postgres import wipe
-from tests.support.stores import TAGS, derived, person, small_store
+from tests.support.stores import TAGS, derived, person, small_store, suggestion_of
 
 NO_AUDIT = Rules(audit_share=0.0)
 
@@ -43,7 +56,7 @@ def answer(
     """Take the next sentence and answer it."""
     given = next_sentence(store, who, rules, now)
     assert given is not None
-    store.save(given.sentence.id, who, kind, [], version=given.version)
+    save_answer(store, given.sentence.id, who, kind, [], version=given.version)
     return given.sentence.id
 
 
@@ -68,10 +81,10 @@ def test_before_a_ranking_the_order_is_random_but_the_same_for_the_same_seed(tmp
     orders = []
     for i, seed in enumerate((0, 0, 1)):
         with create_store(sqlite_url(tmp_path / f"{i}.sqlite"), TAGS) as store:
-            store.add_sentences(
-                (from_text(f"s:{n}", f"Number {n}") for n in range(12)), random_seed=seed
+            add_sentences(
+                store, (from_text(f"s:{n}", f"Number {n}") for n in range(12)), random_seed=seed
             )
-            store.add_annotator("anna")
+            add_annotator(store, "anna")
             orders.append([answer(store, 1) for _ in range(12)])
 
     assert orders[0] == orders[1] != orders[2]
@@ -80,7 +93,7 @@ def test_before_a_ranking_the_order_is_random_but_the_same_for_the_same_seed(tmp
 
 def test_a_lease_runs_out_and_the_sentence_goes_to_the_next_who_asks(store, people):
     anna, bo, cy = people
-    store.publish(Generation(0, 0), [Rank(f"s:{i}", 1.0) for i in range(10)])
+    publish_generation(store, Generation(0, 0), [Rank(f"s:{i}", 1.0) for i in range(10)])
     mine = next_sentence(store, anna, NO_AUDIT, now=1000.0).sentence.id
 
     assert next_sentence(store, bo, NO_AUDIT, now=1000.0 + 1799).sentence.id != mine
@@ -94,7 +107,7 @@ def test_of_two_who_have_a_sentence_open_only_the_lease_that_ran_out_ends(url):
         anna, bo, cy = (person(store, name).id for name in ("anna", "bo", "cy"))
         answer(store, anna, both, now=0.0)
         assert next_sentence(store, bo, both, now=10.0) is not None
-        store.undo(anna, now=1500.0)
+        undo_answer(store, anna, now=1500.0)
 
         assert next_sentence(store, cy, both, now=1900.0) is None
         assert next_sentence(store, anna, both, now=1901.0) is not None
@@ -113,14 +126,14 @@ def test_an_answer_after_the_lease_ran_out_still_counts_while_nobody_else_has_th
     store, people
 ):
     given = next_sentence(store, people[0], NO_AUDIT, now=1000.0)
-    store.save(given.sentence.id, people[0], "label", [], version=given.version, now=9000.0)
+    save_answer(store, given.sentence.id, people[0], "label", [], version=given.version, now=9000.0)
 
-    assert store.counts().labeled == 1
+    assert read_counts(store).labeled == 1
 
 
 def test_a_skipped_sentence_goes_to_others_in_its_place_and_comes_back_at_the_end(store, people):
     anna, bo, _ = people
-    store.publish(Generation(0, 0), [Rank(f"s:{i}", 1.0) for i in range(10)])
+    publish_generation(store, Generation(0, 0), [Rank(f"s:{i}", 1.0) for i in range(10)])
     assert [answer(store, anna, kind="skip") for _ in range(2)] == ["s:0", "s:1"]
 
     assert answer(store, bo) == "s:0"
@@ -147,16 +160,19 @@ def test_when_nothing_is_left_the_page_is_told_why(store, people):
     next_sentence(store, bo, NO_AUDIT)
 
     assert next_sentence(store, anna, NO_AUDIT) is None
-    assert why_nothing(store) == "the last sentence is open on another page; look again in a while"
+    assert (
+        why_nothing_left(store)
+        == "the last sentence is open on another page; look again in a while"
+    )
     answer(store, bo)
     assert next_sentence(store, anna, NO_AUDIT) is None
-    assert why_nothing(store) == "every sentence is labeled"
+    assert why_nothing_left(store) == "every sentence is labeled"
 
 
 def test_a_new_ranking_does_not_take_an_open_sentence_away(store, people):
     mine = next_sentence(store, people[0], NO_AUDIT).sentence.id
     others = [f"s:{i}" for i in range(10) if f"s:{i}" != mine]
-    store.publish(Generation(0, 0), [Rank(id, 1.0) for id in others])
+    publish_generation(store, Generation(0, 0), [Rank(id, 1.0) for id in others])
 
     assert next_sentence(store, people[0], NO_AUDIT).sentence.id == mine
     assert next_sentence(store, people[1], NO_AUDIT).sentence.id == others[0]
@@ -166,22 +182,22 @@ def test_left_goes_down_with_every_answer_and_up_with_an_undo(store, people):
     anna = people[0]
     answer(store, anna)
     assert next_sentence(store, anna, NO_AUDIT).left == 9
-    store.undo(anna)
+    undo_answer(store, anna)
 
     assert next_sentence(store, anna, NO_AUDIT).left == 10
 
 
 def test_going_back_shows_the_version_to_answer_with_and_gives_no_lease(store, people):
     anna, bo, _ = people
-    event = store.save("s:3", anna, "label", [Mark(0, 1, "PER")])
+    event = save_answer(store, "s:3", anna, "label", [Mark(0, 1, "PER")])
 
-    given = show(store, "s:3", anna)
+    given = show_sentence(store, "s:3", anna)
     assert (given.sentence.id, given.version) == ("s:3", event.seq)
-    assert show(store, "s:3", bo).version == 0
-    assert store.counts().held == 0
+    assert show_sentence(store, "s:3", bo).version == 0
+    assert read_counts(store).held == 0
     for id in ("nowhere", "a\0b"):
         with pytest.raises(NotFoundError):
-            show(store, id, anna)
+            show_sentence(store, id, anna)
 
 
 # the audit stream
@@ -199,7 +215,7 @@ def test_a_tenth_of_the_answers_are_audit_from_early_on(audited):
     for _ in range(41):
         given = next_sentence(audited, 1, rules)
         streams.append(given.stream)
-        audited.save(given.sentence.id, 1, "label", [], version=given.version)
+        save_answer(audited, given.sentence.id, 1, "label", [], version=given.version)
 
     assert streams[:2] == ["active", "audit"]
     for n in range(10, 42, 10):
@@ -213,25 +229,25 @@ def test_several_annotators_together_keep_to_the_share(audited):
 
 
 def test_audit_sentences_are_never_ranked_and_never_shown_with_a_suggestion(audited):
-    audit = {s.id for s in audited.audit_sentences()}
+    audit = {s.id for s in read_audit_sentences(audited)}
     suggestion = {
         "spans": [{"start": 0, "end": 1, "tag": "PER", "confidence": 1.0}],
         "confidence": 1.0,
     }
     order = [*sorted(audit), *sorted({f"s:{i}" for i in range(60)} - audit)]
-    audited.publish(Generation(0, 0), [Rank(id, 1.0, suggestion) for id in order])
+    publish_generation(audited, Generation(0, 0), [Rank(id, 1.0, suggestion) for id in order])
 
     for _ in range(30):
         given = next_sentence(audited, 1, Rules(audit_share=0.3))
         assert (given.stream == "audit") == (given.sentence.id in audit)
         assert (given.suggestion is None) == (given.stream == "audit")
         assert (given.generation is None) == (given.stream == "audit")
-        audited.save(given.sentence.id, 1, "label", [], version=given.version)
-    assert all(audited.suggestion(id) == (None, None) for id in audit)
+        save_answer(audited, given.sentence.id, 1, "label", [], version=given.version)
+    assert all(suggestion_of(audited, id) == (None, None) for id in audit)
 
 
 def test_the_whole_order_is_the_one_in_which_people_are_asked(audited):
-    audited.publish(Generation(0, 0), [Rank(f"s:{i}", 1.0) for i in range(60)])
+    publish_generation(audited, Generation(0, 0), [Rank(f"s:{i}", 1.0) for i in range(60)])
     answer(audited, 1, Rules(audit_share=0.3))
     order = in_order(audited, 0.3)
 
@@ -241,20 +257,20 @@ def test_the_whole_order_is_the_one_in_which_people_are_asked(audited):
 
 def test_sentences_that_come_later_join_the_audit_at_the_same_rate(url):
     with small_store(url, 50, audit=0.2) as store:
-        store.add_sentences(from_text(f"late:{i}", f"Later text {i}") for i in range(400))
-        late = [s.id for s in store.audit_sentences() if s.id.startswith("late")]
+        add_sentences(store, (from_text(f"late:{i}", f"Later text {i}") for i in range(400)))
+        late = [s.id for s in read_audit_sentences(store) if s.id.startswith("late")]
         assert 40 <= len(late) <= 120
-        store.retire([*late, "late:0"])
-        assert len(store.audit_sentences()) == 10
-        assert store.counts().sentences == 450 - len({*late, "late:0"})
-        store.retire([*late, "late:0"], back=True)
-        assert {s.id for s in store.audit_sentences()} >= {*late}
-        assert store.counts().sentences == 450
+        retire_sentences(store, [*late, "late:0"])
+        assert len(read_audit_sentences(store)) == 10
+        assert read_counts(store).sentences == 450 - len({*late, "late:0"})
+        restore_sentences(store, [*late, "late:0"])
+        assert {s.id for s in read_audit_sentences(store)} >= {*late}
+        assert read_counts(store).sentences == 450
     wipe(url)
     with small_store(url, 0) as store:  # nothing yet, and a share all the same
-        store.reserve_audit(0.5)
-        store.add_sentences(from_text(f"late:{i}", f"Later text {i}") for i in range(100))
-        assert 30 <= len(store.audit_sentences()) <= 70
+        reserve_audit(store, 0.5)
+        add_sentences(store, (from_text(f"late:{i}", f"Later text {i}") for i in range(100)))
+        assert 30 <= len(read_audit_sentences(store)) <= 70
 
 
 def test_an_assigned_sentence_can_be_answered_whoever_has_it(store, people):
@@ -265,33 +281,33 @@ def test_an_assigned_sentence_can_be_answered_whoever_has_it(store, people):
         with store.writing() as conn:
             assign(conn, sentence, bo)
             assign(conn, sentence, bo)
-            store.save(sentence, bo, "label", [Mark(0, 1, "PER")])
-    store.undo(bo)
+            save_answer(store, sentence, bo, "label", [Mark(0, 1, "PER")])
+    undo_answer(store, bo)
     with store.writing() as conn:
         give_back(conn, held, bo)
 
-    assert [found.annotator for found in store.answers(id)] == ["anna", "bo"]
-    assert store.counts().held == 1
+    assert [found.annotator for found in current_answers(store, id)] == ["anna", "bo"]
+    assert read_counts(store).held == 1
 
 
 def test_audit_sentences_are_asked_in_their_random_order_and_no_stream_blocks_the_other(audited):
-    order = [s.id for s in audited.audit_sentences()]
+    order = [s.id for s in read_audit_sentences(audited)]
     asked = []
     while (given := next_sentence(audited, 1, Rules(audit_share=0.5))) is not None:
         if given.stream == "audit":
             asked.append(given.sentence.id)
-        audited.save(given.sentence.id, 1, "label", [], version=given.version)
+        save_answer(audited, given.sentence.id, 1, "label", [], version=given.version)
 
     assert asked == order
-    assert audited.counts().left == 0
+    assert read_counts(audited).left == 0
     assert len(asked) == 12  # a fifth of 60, then the active ones go on alone
 
 
 def test_without_audit_answers_wanted_the_reserve_still_comes_last(audited):
     while (given := next_sentence(audited, 1, NO_AUDIT)) is not None:
-        audited.save(given.sentence.id, 1, "label", [], version=given.version)
+        save_answer(audited, given.sentence.id, 1, "label", [], version=given.version)
 
-    streams = [event.stream for event in audited.events()]
+    streams = [event.stream for event in read_events(audited)]
     assert streams == ["active"] * 48 + ["audit"] * 12
 
 
@@ -299,11 +315,11 @@ def test_every_sentence_is_as_likely_as_any_other_to_be_audited(tmp_path):
     drawn: Counter[str] = Counter()
     for seed in range(60):
         with create_store(sqlite_url(tmp_path / f"{seed}.sqlite"), TAGS) as store:
-            store.add_sentences(
-                (from_text(f"s:{n}", f"Number {n}") for n in range(10)), random_seed=seed
+            add_sentences(
+                store, (from_text(f"s:{n}", f"Number {n}") for n in range(10)), random_seed=seed
             )
-            assert store.reserve_audit(0.25) == 3
-            drawn.update(s.id for s in store.audit_sentences())
+            assert reserve_audit(store, 0.25) == 3
+            drawn.update(s.id for s in read_audit_sentences(store))
 
     assert len(drawn) == 10
     chi_square = sum((n - 18) ** 2 / 18 for n in drawn.values())
@@ -312,11 +328,11 @@ def test_every_sentence_is_as_likely_as_any_other_to_be_audited(tmp_path):
 
 def test_the_reserve_has_a_thousand_sentences_at_most_and_is_empty_for_no_share(tmp_path):
     with create_store(sqlite_url(tmp_path / "store.sqlite"), TAGS) as store:
-        store.add_sentences(from_text(f"s:{n}", f"Number {n}") for n in range(2100))
+        add_sentences(store, (from_text(f"s:{n}", f"Number {n}") for n in range(2100)))
 
-        assert store.reserve_audit(0.0) == 0
-        assert store.reserve_audit(0.5) == 1000
-        assert len(store.audit_sentences()) == 1000
+        assert reserve_audit(store, 0.0) == 0
+        assert reserve_audit(store, 0.5) == 1000
+        assert len(read_audit_sentences(store)) == 1000
 
 
 # overlap
@@ -328,13 +344,13 @@ def test_with_overlap_a_sentence_is_answered_by_two_and_not_by_three(store, peop
         for who in people:
             given = next_sentence(store, who, both)
             if given is not None:
-                store.save(given.sentence.id, who, "label", [], version=given.version)
+                save_answer(store, given.sentence.id, who, "label", [], version=given.version)
 
-    by = Counter(answer.sentence_id for answer in store.answers())
+    by = Counter(answer.sentence_id for answer in current_answers(store))
     assert set(by.values()) == {2}
     assert len(by) == 10
-    assert store.counts().overlap == 10
-    assert Counter(event.stream for event in store.events()) == {"active": 10, "overlap": 10}
+    assert read_counts(store).overlap == 10
+    assert Counter(event.stream for event in read_events(store)) == {"active": 10, "overlap": 10}
 
 
 def test_an_overlap_sentence_is_open_for_one_at_a_time_and_never_for_who_answered_it(store, people):
@@ -374,9 +390,9 @@ def test_the_share_of_overlap_is_drawn_by_lot_and_kept(tmp_path):
             for who in (1, 2):
                 given = next_sentence(store, who, rules)
                 if given is not None:
-                    store.save(given.sentence.id, who, "label", [], version=given.version)
-        twice = store.counts().overlap
-        assert store.counts().labeled == 200
+                    save_answer(store, given.sentence.id, who, "label", [], version=given.version)
+        twice = read_counts(store).overlap
+        assert read_counts(store).labeled == 200
 
     assert 30 <= twice <= 70  # 50 are expected; five standard deviations would be 31
 
@@ -386,12 +402,12 @@ def test_an_undo_of_the_second_answer_leaves_the_first_one_standing(store, peopl
     both = Rules(audit_share=0.0, overlap_share=1.0)
     mine = answer(store, anna, both)
     answer(store, bo, both)
-    store.undo(anna)
+    undo_answer(store, anna)
 
-    assert [said.annotator for said in store.answers(mine)] == ["bo"]
+    assert [said.annotator for said in current_answers(store, mine)] == ["bo"]
     assert next_sentence(store, anna, both).sentence.id == mine
     kept = derived(store)
-    store.rebuild()
+    rebuild(store)
     assert derived(store) == kept
 
 
@@ -401,8 +417,8 @@ def test_next_save_skip_and_undo_look_things_up_and_never_read_a_table_through(t
     with small_store(
         sqlite_url(tmp_path / "store.sqlite"), 3000, ("anna", "bo", "cy"), audit=0.1
     ) as store:
-        store.publish(
-            Generation(0, 0), [Rank(f"s:{i}", 1.0) for i in range(2000)], pause=lambda: None
+        publish_generation(
+            store, Generation(0, 0), [Rank(f"s:{i}", 1.0) for i in range(2000)], pause=lambda: None
         )
         ran: list[tuple[str, object]] = []
         watched = store._engine
@@ -414,7 +430,7 @@ def test_next_save_skip_and_undo_look_things_up_and_never_read_a_table_through(t
         for who in (1, 2, 3, 1, 2):
             answer(store, who, rules)
             answer(store, who, rules, kind="skip")
-            store.undo(who)
+            undo_answer(store, who)
         with store.reading() as conn:
             plans = [
                 (sql, str(step[3]))

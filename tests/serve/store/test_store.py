@@ -23,14 +23,54 @@ from seqmix.data.augmented import Augmented, Lineage
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import from_text
 from seqmix.errors import DataError, NotFoundError, StaleError, StoreError, TagError
-from seqmix.serve.store import schema
-from seqmix.serve.store import sentences as texts
+from seqmix.serve.store import engine, events, schema, sentences
+from seqmix.serve.store.annotators import (
+    add_annotator,
+    annotator_by_token,
+    find_annotator,
+    renew_token,
+    revoke_token,
+)
+from seqmix.serve.store.answers import (
+    answer_version,
+    last_answer,
+    rebuild,
+    save_answer,
+    undo_answer,
+)
+from seqmix.serve.store.current import current_answers, gold_answers, read_counts
+from seqmix.serve.store.engine import sqlite_url
+from seqmix.serve.store.events import read_events
 from seqmix.serve.store.queue import next_sentence
-from seqmix.serve.store.records import Generation, Mark, Rank, digest
+from seqmix.serve.store.rankings import (
+    publish_generation,
+    read_generated,
+    read_generations,
+    set_veto,
+    vetoed_ids,
+)
+from seqmix.serve.store.records import Generation, Mark, Notes, Rank, digest
 from seqmix.serve.store.schema import leases
-from seqmix.serve.store.store import create_store, open_store, sqlite_url
+from seqmix.serve.store.sentences import (
+    add_sentences,
+    read_audit_sentences,
+    read_labeled,
+    read_sentences,
+    reserve_audit,
+    unlabeled_ids,
+)
+from seqmix.serve.store.store import create_store, open_store
 from tests.support.postgres import hang_up, new_database, wipe
-from tests.support.stores import TAGS, derived, person, small_store
+from tests.support.stores import (
+    TAGS,
+    count_sentences,
+    derived,
+    find_sentence,
+    person,
+    small_store,
+    suggestion_of,
+    unlabeled,
+)
 
 PER, LOC = Mark(0, 1, "PER"), Mark(3, 4, "LOC")
 
@@ -55,8 +95,10 @@ def bo(store) -> int:
 
 
 def test_an_answer_is_an_event_with_who_when_how_long_and_what_was_there_before(store, anna):
-    first = store.save("s:1", anna, "label", [LOC, PER], seconds=2.5, now=100.0)
-    second = store.save("s:1", anna, "label", [PER], seconds=1.0, version=first.seq, now=200.0)
+    first = save_answer(store, "s:1", anna, "label", [LOC, PER], seconds=2.5, now=100.0)
+    second = save_answer(
+        store, "s:1", anna, "label", [PER], seconds=1.0, version=first.seq, now=200.0
+    )
 
     assert (first.sentence_id, first.annotator_id, first.kind, first.spans) == (
         "s:1",
@@ -66,53 +108,55 @@ def test_an_answer_is_an_event_with_who_when_how_long_and_what_was_there_before(
     )
     assert (first.seconds, first.at, first.old, first.stream) == (2.5, 100.0, None, "active")
     assert second.old == {"spans": [[0, 1, "PER"], [3, 4, "LOC"]], "sure": None}
-    assert list(store.events()) == [first, second]
-    assert list(store.events(after=first.seq)) == [second]
+    assert list(read_events(store)) == [first, second]
+    assert list(read_events(store, after=first.seq)) == [second]
 
 
 def test_the_current_answer_is_the_last_one(store, anna):
-    first = store.save("s:1", anna, "label", [PER, LOC])
-    store.save("s:1", anna, "label", [LOC], version=first.seq)
+    first = save_answer(store, "s:1", anna, "label", [PER, LOC])
+    save_answer(store, "s:1", anna, "label", [LOC], version=first.seq)
 
-    (answer,) = store.answers()
+    (answer,) = current_answers(store)
     assert (answer.annotator, answer.kind, answer.spans) == ("anna", "label", (LOC,))
-    assert store.answers("s:1") == [answer]
-    assert store.answers("s:2") == []
+    assert current_answers(store, "s:1") == [answer]
+    assert current_answers(store, "s:2") == []
 
 
 def test_labeled_sentences_come_in_bio_in_the_order_of_the_text(store, anna, bo):
-    store.save("s:3", bo, "label", [Mark(0, 2, "PER")])
-    store.save("s:1", anna, "label", [])
+    save_answer(store, "s:3", bo, "label", [Mark(0, 2, "PER")])
+    save_answer(store, "s:1", anna, "label", [])
 
-    one, three = store.labeled()
+    one, three = read_labeled(store)
     assert (one.id, one.tags) == ("s:1", ("O",) * 5)
     assert (three.id, three.tags) == ("s:3", ("B-PER", "I-PER", "O", "O", "O"))
     assert three.text == "Lena 3 left Oslo ."
-    assert [s.labeled for s in store.labeled(unlabeled=True)] == [i in (1, 3) for i in range(10)]
-    assert [s.id for s in store.unlabeled()] == [f"s:{i}" for i in range(10) if i not in (1, 3)]
+    assert [s.labeled for s in read_labeled(store, unlabeled=True)] == [
+        i in (1, 3) for i in range(10)
+    ]
+    assert [s.id for s in unlabeled(store)] == [f"s:{i}" for i in range(10) if i not in (1, 3)]
 
 
 def test_rows_outside_the_sure_part_are_missing(store, anna):
-    store.save("s:1", anna, "label", [PER], sure=[(0, 2), (1, 3)])
+    save_answer(store, "s:1", anna, "label", [PER], sure=[(0, 2), (1, 3)])
 
-    assert next(store.labeled()).tags == ("B-PER", "O", "O", None, None)
-    assert store.answers()[0].sure == ((0, 3),)
+    assert next(read_labeled(store)).tags == ("B-PER", "O", "O", None, None)
+    assert current_answers(store)[0].sure == ((0, 3),)
 
 
 def test_who_marks_a_span_is_sure_of_it_and_all_sure_parts_together_may_be_everything(store, anna):
-    one = store.save("s:1", anna, "label", [PER, LOC], sure=[(1, 2)])
-    all_of_it = store.save("s:2", anna, "label", [], sure=[(0, 3), (3, 5)])
+    one = save_answer(store, "s:1", anna, "label", [PER, LOC], sure=[(1, 2)])
+    all_of_it = save_answer(store, "s:2", anna, "label", [], sure=[(0, 3), (3, 5)])
 
     assert one.sure == ((0, 2), (3, 4))
     assert all_of_it.sure is None
 
 
 def test_a_skip_labels_nothing(store, anna):
-    event = store.save("s:1", anna, "skip", [PER], seconds=1)
+    event = save_answer(store, "s:1", anna, "skip", [PER], seconds=1)
 
     assert event.spans == ()
-    assert list(store.labeled()) == []
-    assert store.counts(anna).skipped == 1
+    assert list(read_labeled(store)) == []
+    assert read_counts(store, anna).skipped == 1
 
 
 @pytest.mark.parametrize(
@@ -134,241 +178,241 @@ def test_a_skip_labels_nothing(store, anna):
 )
 def test_a_wrong_span_is_refused_and_nothing_is_saved(store, anna, marks, message):
     with pytest.raises(TagError, match=message):
-        store.save("s:1", anna, "label", marks)
+        save_answer(store, "s:1", anna, "label", marks)
 
-    assert list(store.events()) == []
+    assert list(read_events(store)) == []
 
 
 @pytest.mark.parametrize("sure", [[], [(0, 6)], [(2, 2)], [(0, 1, 2)], [(-1, 2)], [3]])
 def test_a_wrong_sure_part_is_refused(store, anna, sure):
     with pytest.raises(DataError, match="sure"):
-        store.save("s:1", anna, "label", [], sure=sure)
+        save_answer(store, "s:1", anna, "label", [], sure=sure)
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), "3"])
 def test_seconds_are_a_number(store, anna, seconds):
     with pytest.raises(DataError, match="seconds"):
-        store.save("s:1", anna, "label", [], seconds=seconds)
+        save_answer(store, "s:1", anna, "label", [], seconds=seconds)
 
 
 def test_a_page_left_open_for_a_year_counts_as_four_months(store, anna):
-    assert store.save("s:1", anna, "label", [PER], seconds=3e7).seconds == 1e7
-    assert store.save("s:2", anna, "label", [PER], seconds=5).seconds == 5.0
+    assert save_answer(store, "s:1", anna, "label", [PER], seconds=3e7).seconds == 1e7
+    assert save_answer(store, "s:2", anna, "label", [PER], seconds=5).seconds == 5.0
 
 
 def test_an_unknown_sentence_annotator_or_kind_is_refused(store, anna):
     for id in ("s:99", "", "a\0b", "\ud800", "x" * 5000):
         with pytest.raises(NotFoundError, match="there is no sentence"):
-            store.save(id, anna, "label", [])
+            save_answer(store, id, anna, "label", [])
     with pytest.raises(NotFoundError, match="there is no annotator '99'"):
-        store.save("s:1", 99, "label", [])
+        save_answer(store, "s:1", 99, "label", [])
     with pytest.raises(DataError, match="label, skip or adjudicate"):
-        store.save("s:1", anna, "undo", [])
-    assert list(store.events()) == []
+        save_answer(store, "s:1", anna, "undo", [])
+    assert list(read_events(store)) == []
 
 
 def test_looking_for_what_no_database_can_hold_finds_nothing(store, anna):
     for id in ("s:99", "", "a\0b", "\ud800"):
-        assert store.sentence(id) is None
-        assert store.version(id, anna) == 0
-        assert store.answers(id) == []
-        assert store.suggestion(id) == (None, None)
-        assert store.annotator(id) is None
-        assert store.annotator_by_token(id) is None
-    assert [s.id for s in store.sentences(["s:2", "a\0b", "s:1", "nowhere"])] == ["s:2", "s:1"]
+        assert find_sentence(store, id) is None
+        assert answer_version(store, id, anna) == 0
+        assert current_answers(store, id) == []
+        assert find_annotator(store, id) is None
+        assert annotator_by_token(store, id) is None
+    assert [s.id for s in read_sentences(store, ["s:2", "a\0b", "s:1", "nowhere"])] == [
+        "s:2",
+        "s:1",
+    ]
 
 
 # versions
 
 
 def test_an_answer_to_an_older_version_is_stale_and_says_which_is_current(store, anna):
-    event = store.save("s:1", anna, "label", [PER])
+    event = save_answer(store, "s:1", anna, "label", [PER])
     for version in (0, event.seq + 1, -1, 10**30):
         with pytest.raises(StaleError) as error:
-            store.save("s:1", anna, "label", [LOC], version=version)
-        assert error.value.version == event.seq == store.version("s:1", anna)
+            save_answer(store, "s:1", anna, "label", [LOC], version=version)
+        assert error.value.version == event.seq == answer_version(store, "s:1", anna)
 
-    assert store.answers()[0].spans == (PER,)
+    assert current_answers(store)[0].spans == (PER,)
 
 
 def test_an_answer_to_a_version_that_never_was_says_that_there_is_none_yet(store, anna):
     with pytest.raises(StaleError) as error:
-        store.save("s:1", anna, "label", [PER], version=7)
+        save_answer(store, "s:1", anna, "label", [PER], version=7)
 
-    assert error.value.version == 0 == store.version("s:1", anna)
+    assert error.value.version == 0 == answer_version(store, "s:1", anna)
 
 
 def test_the_same_answer_sent_again_after_a_broken_line_is_one_event(store, anna):
-    first = store.save("s:1", anna, "label", [PER], sure=[(0, 2)])
+    first = save_answer(store, "s:1", anna, "label", [PER], sure=[(0, 2)])
 
-    assert store.save("s:1", anna, "label", [PER], sure=[(0, 2)]) == first
+    assert save_answer(store, "s:1", anna, "label", [PER], sure=[(0, 2)]) == first
     with pytest.raises(StaleError):
-        store.save("s:1", anna, "label", [PER])
-    assert len(list(store.events())) == 1
+        save_answer(store, "s:1", anna, "label", [PER])
+    assert len(list(read_events(store))) == 1
 
 
 def test_a_sentence_somebody_else_has_open_or_answered_is_not_mine(store, anna, bo):
     open_one = next_sentence(store, anna).sentence.id
     with pytest.raises(StaleError, match="another annotator"):
-        store.save(open_one, bo, "label", [])
-    store.save(open_one, anna, "label", [PER])
+        save_answer(store, open_one, bo, "label", [])
+    save_answer(store, open_one, anna, "label", [PER])
     with pytest.raises(StaleError, match="another annotator"):
-        store.save(open_one, bo, "skip")
+        save_answer(store, open_one, bo, "skip")
 
-    assert [answer.annotator for answer in store.answers()] == ["anna"]
+    assert [answer.annotator for answer in current_answers(store)] == ["anna"]
 
 
 def test_versions_of_two_annotators_do_not_meet(store, anna, bo):
-    mine = store.save("s:1", anna, "label", [PER])
-    theirs = store.save("s:2", bo, "label", [PER])
+    mine = save_answer(store, "s:1", anna, "label", [PER])
+    theirs = save_answer(store, "s:2", bo, "label", [PER])
 
-    assert store.version("s:1", anna) == mine.seq
-    assert store.version("s:1", bo) == 0
-    assert store.version("s:2") == theirs.seq
+    assert answer_version(store, "s:1", anna) == mine.seq
+    assert answer_version(store, "s:1", bo) == 0
+    assert answer_version(store, "s:2") == theirs.seq
 
 
 # undo
 
 
 def test_an_undo_is_an_event_and_the_sentence_is_mine_again(store, anna, bo):
-    event = store.save("s:1", anna, "label", [PER], now=1000.0)
-    undone = store.undo(anna, now=1001.0)
+    event = save_answer(store, "s:1", anna, "label", [PER], now=1000.0)
+    undone = undo_answer(store, anna, now=1001.0)
 
     assert (undone.kind, undone.undoes, undone.sentence_id) == ("undo", event.seq, "s:1")
-    assert list(store.events()) == [event, undone]
-    assert store.answers() == []
+    assert list(read_events(store)) == [event, undone]
+    assert current_answers(store) == []
     assert next_sentence(store, anna, now=1002.0).sentence.id == "s:1"
     assert next_sentence(store, bo, now=1002.0).sentence.id != "s:1"
-    again = store.save("s:1", anna, "label", [LOC], version=store.version("s:1", anna))
-    assert store.answers()[0].seq == again.seq
+    again = save_answer(
+        store, "s:1", anna, "label", [LOC], version=answer_version(store, "s:1", anna)
+    )
+    assert current_answers(store)[0].seq == again.seq
 
 
 def test_undo_goes_back_one_answer_at_a_time_and_never_redoes(store, anna):
     for i in range(3):
-        store.save(f"s:{i}", anna, "skip" if i == 1 else "label", [])
+        save_answer(store, f"s:{i}", anna, "skip" if i == 1 else "label", [])
 
-    assert [store.undo(anna).sentence_id for _ in range(3)] == ["s:2", "s:1", "s:0"]
-    assert store.undo(anna) is None
-    assert store.answers() == []
-    assert len(list(store.events())) == 6
+    assert [undo_answer(store, anna).sentence_id for _ in range(3)] == ["s:2", "s:1", "s:0"]
+    assert undo_answer(store, anna) is None
+    assert current_answers(store) == []
+    assert len(list(read_events(store))) == 6
 
 
 def test_an_undo_after_an_undo_and_a_new_answer_takes_back_the_new_answer_first(store, anna):
-    store.save("s:0", anna, "label", [])
-    store.save("s:1", anna, "label", [])
-    store.undo(anna)
-    store.save("s:2", anna, "label", [])
+    save_answer(store, "s:0", anna, "label", [])
+    save_answer(store, "s:1", anna, "label", [])
+    undo_answer(store, anna)
+    save_answer(store, "s:2", anna, "label", [])
 
-    assert [store.undo(anna).sentence_id for _ in range(2)] == ["s:2", "s:0"]
-    assert store.undo(anna) is None
+    assert [undo_answer(store, anna).sentence_id for _ in range(2)] == ["s:2", "s:0"]
+    assert undo_answer(store, anna) is None
 
 
 def test_the_undo_of_a_correction_gives_the_first_answer_back(store, anna):
-    first = store.save("s:1", anna, "label", [PER])
-    second = store.save("s:1", anna, "label", [LOC], version=first.seq)
-    undone = store.undo(anna)
+    first = save_answer(store, "s:1", anna, "label", [PER])
+    second = save_answer(store, "s:1", anna, "label", [LOC], version=first.seq)
+    undone = undo_answer(store, anna)
 
     assert undone.undoes == second.seq
     assert undone.spans == (PER,)
-    assert store.answers()[0].spans == (PER,)
-    assert store.undo(anna).undoes == first.seq
+    assert current_answers(store)[0].spans == (PER,)
+    assert undo_answer(store, anna).undoes == first.seq
 
 
 def test_the_same_undo_twice_is_one(store, anna):
-    first, second = (store.save(f"s:{i}", anna, "label", [PER]) for i in (0, 1))
-    assert store.last_answer(anna) == second.seq
-    undone = store.undo(anna, second.seq)
+    first, second = (save_answer(store, f"s:{i}", anna, "label", [PER]) for i in (0, 1))
+    assert last_answer(store, anna) == second.seq
+    undone = undo_answer(store, anna, second.seq)
 
-    assert store.undo(anna, second.seq) == undone  # its reply was lost, and it is sent again
-    assert [answer.sentence_id for answer in store.answers()] == ["s:0"]
-    assert store.last_answer(anna) == first.seq
-    assert store.undo(anna, first.seq).sentence_id == "s:0"
-    assert store.last_answer(anna) is None
+    assert (
+        undo_answer(store, anna, second.seq) == undone
+    )  # its reply was lost, and it is sent again
+    assert [answer.sentence_id for answer in current_answers(store)] == ["s:0"]
+    assert last_answer(store, anna) == first.seq
+    assert undo_answer(store, anna, first.seq).sentence_id == "s:0"
+    assert last_answer(store, anna) is None
 
 
 def test_an_undo_names_an_answer_of_mine_that_stands(store, anna, bo):
-    first = store.save("s:1", anna, "label", [PER])
-    other = store.save("s:2", anna, "label", [PER])
-    second = store.save("s:1", anna, "label", [LOC], version=first.seq)
+    first = save_answer(store, "s:1", anna, "label", [PER])
+    other = save_answer(store, "s:2", anna, "label", [PER])
+    second = save_answer(store, "s:1", anna, "label", [LOC], version=first.seq)
     for seq, who, error in (
         (first.seq, anna, StaleError),
         (second.seq, bo, NotFoundError),
         (10**9, anna, NotFoundError),
     ):
         with pytest.raises(error):
-            store.undo(who, seq)
+            undo_answer(store, who, seq)
 
-    assert store.undo(anna, other.seq).sentence_id == "s:2"  # by name, whatever was answered since
-    assert len(list(store.events())) == 4
+    assert (
+        undo_answer(store, anna, other.seq).sentence_id == "s:2"
+    )  # by name, whatever was answered since
+    assert len(list(read_events(store))) == 4
 
 
 def test_who_came_first_counts_also_after_correcting_it(store, anna, bo):
-    mine = store.save("s:1", anna, "label", [PER])
+    mine = save_answer(store, "s:1", anna, "label", [PER])
     with store.writing() as conn:
         conn.execute(
             insert(leases).values(sentence_id="s:1", annotator_id=bo, stream="overlap", at=1.0)
         )
-    store.save("s:1", bo, "label", [LOC])
-    store.save("s:1", anna, "label", [PER, LOC], version=mine.seq)
+    save_answer(store, "s:1", bo, "label", [LOC])
+    save_answer(store, "s:1", anna, "label", [PER, LOC], version=mine.seq)
 
-    assert [(answer.annotator_id, answer.spans) for answer in store.gold_answers()] == [
+    assert [(answer.annotator_id, answer.spans) for answer in gold_answers(store)] == [
         (anna, (PER, LOC))
     ]
-    (labeled,) = store.labeled()
+    (labeled,) = read_labeled(store)
     assert labeled.tags == ("B-PER", "O", "O", "B-LOC", "O")
 
 
 def test_nobody_undoes_what_another_said(store, anna, bo):
-    store.save("s:1", anna, "label", [PER])
+    save_answer(store, "s:1", anna, "label", [PER])
 
-    assert store.undo(bo) is None
-    assert len(store.answers()) == 1
-
-
-def test_history_is_what_counts_of_my_answers_the_newest_first(store, anna, bo):
-    for i in range(4):
-        store.save(f"s:{i}", anna, "label", [])
-    store.save("s:8", bo, "label", [])
-    store.undo(anna)
-
-    assert [answer.sentence_id for answer in store.history(anna, 2)] == ["s:2", "s:1"]
-    assert len(store.history(anna, 10**30)) == 3
+    assert undo_answer(store, bo) is None
+    assert len(current_answers(store)) == 1
 
 
 # adjudication
 
 
 def test_an_adjudication_overrides_and_the_answers_stay(store, anna, bo):
-    store.save("s:1", anna, "label", [PER])
+    save_answer(store, "s:1", anna, "label", [PER])
     with pytest.raises(StaleError):
-        store.save("s:1", anna, "adjudicate", [LOC], version=0)
-    decided = store.save("s:1", anna, "adjudicate", [LOC], version=store.version("s:1"))
+        save_answer(store, "s:1", anna, "adjudicate", [LOC], version=0)
+    decided = save_answer(
+        store, "s:1", anna, "adjudicate", [LOC], version=answer_version(store, "s:1")
+    )
 
-    assert [answer.kind for answer in store.answers("s:1")] == ["adjudicate"]
-    assert [answer.kind for answer in store.answers("s:1", overridden=True)] == [
+    assert [answer.kind for answer in current_answers(store, "s:1")] == ["adjudicate"]
+    assert [answer.kind for answer in current_answers(store, "s:1", overridden=True)] == [
         "adjudicate",
         "label",
     ]
-    assert next(store.labeled()).tags[3] == "B-LOC"
-    store.save(
-        "s:1", anna, "label", [], version=store.version("s:1", anna)
+    assert next(read_labeled(store)).tags[3] == "B-LOC"
+    save_answer(
+        store, "s:1", anna, "label", [], version=answer_version(store, "s:1", anna)
     )  # one's own answer may still be changed
-    assert next(store.labeled()).tags[3] == "B-LOC"
-    again = store.save("s:1", bo, "adjudicate", [], version=store.version("s:1"))
+    assert next(read_labeled(store)).tags[3] == "B-LOC"
+    again = save_answer(store, "s:1", bo, "adjudicate", [], version=answer_version(store, "s:1"))
     assert again.seq > decided.seq
-    assert next(store.labeled()).tags == ("O",) * 5
+    assert next(read_labeled(store)).tags == ("O",) * 5
 
 
 # derived state
 
 
 def test_events_can_neither_be_changed_nor_deleted(store, anna):
-    store.save("s:1", anna, "label", [PER])
+    save_answer(store, "s:1", anna, "label", [PER])
     for statement in (update(schema.events).values(kind="skip"), delete(schema.events)):
         with pytest.raises(StoreError, match="append-only"), store.writing() as conn:
             conn.execute(statement)
 
-    assert [event.kind for event in store.events()] == ["label"]
+    assert [event.kind for event in read_events(store)] == ["label"]
 
 
 def test_foreign_keys_hold(store, anna):
@@ -419,7 +463,7 @@ def test_the_current_state_is_what_a_replay_of_the_events_gives(url, operations)
         for kind, by, of, marks in operations:
             id, me, own = f"s:{of}", who[by], said[who[by]]
             if kind == "undo":
-                undone = store.undo(me)
+                undone = undo_answer(store, me)
                 assert (undone is None) == (not own)
                 if undone is not None:
                     id = own.pop()[0]
@@ -429,7 +473,7 @@ def test_the_current_state_is_what_a_replay_of_the_events_gives(url, operations)
                 given = next_sentence(store, me)
                 held |= {(given.sentence.id, me)} if given else set()
             elif kind == "adjudicate":
-                store.save(id, me, kind, marks, version=store.version(id))
+                save_answer(store, id, me, kind, marks, version=answer_version(store, id))
                 decided[id] = marks
             else:
                 free = (
@@ -439,20 +483,22 @@ def test_the_current_state_is_what_a_replay_of_the_events_gives(url, operations)
                 )
                 mine = free or (id, me) in held or now_of(own, id) == "label"
                 try:
-                    event = store.save(id, me, kind, marks, version=store.version(id, me))
+                    event = save_answer(
+                        store, id, me, kind, marks, version=answer_version(store, id, me)
+                    )
                     own.append((id, kind, marks, event.seq))
                     held -= {(id, me)}
                     assert mine
                 except StaleError:
                     assert not mine
-            history = list(store.events())
+            history = list(read_events(store))
             assert history[: len(before)] == before  # only ever longer
             before = history
 
         last = {(answer[0], id): answer[1:3] for id, own in said.items() for answer in own}
         found = {
             (a.sentence_id, a.annotator_id): (a.kind, a.spans)
-            for a in store.answers(overridden=True)
+            for a in current_answers(store, overridden=True)
             if a.kind != "adjudicate"
         }
         assert found == {
@@ -467,9 +513,9 @@ def test_the_current_state_is_what_a_replay_of_the_events_gives(url, operations)
             ]
             if own_labels:
                 gold.setdefault(id, min(own_labels, key=lambda labels: labels[0][3])[-1][2])
-        assert {answer.sentence_id: answer.spans for answer in store.gold_answers()} == gold
+        assert {answer.sentence_id: answer.spans for answer in gold_answers(store)} == gold
         kept = derived(store)
-        store.rebuild()
+        rebuild(store)
         assert derived(store) == kept
 
 
@@ -478,11 +524,12 @@ def test_the_current_state_is_what_a_replay_of_the_events_gives(url, operations)
 SAVER = """
 import sys
 from sqlalchemy import make_url
+from seqmix.serve.store.answers import answer_version, save_answer
 from seqmix.serve.store.store import open_store
 store = open_store(make_url(sys.argv[1]))
 for i in range(100000):
-    version = store.version(f"s:{i % 10}", 1)
-    print(store.save(f"s:{i % 10}", 1, "label", [(0, 1 + i % 5, "PER")], version=version).seq, flush=True)
+    version = answer_version(store, f"s:{i % 10}", 1)
+    print(save_answer(store, f"s:{i % 10}", 1, "label", [(0, 1 + i % 5, "PER")], version=version).seq, flush=True)
 """
 
 
@@ -500,9 +547,9 @@ def test_what_was_said_to_be_saved_survives_a_kill_at_any_moment(url):
     child.stdout.close()
 
     with open_store(url) as store:
-        assert set(confirmed) <= {event.seq for event in store.events()}
+        assert set(confirmed) <= {event.seq for event in read_events(store)}
         kept = derived(store)
-        store.rebuild()
+        rebuild(store)
         assert derived(store) == kept
 
 
@@ -521,10 +568,10 @@ def test_sqlite_waits_for_the_disk_when_an_answer_is_saved(tmp_path):
 
 def test_postgresql_is_told_to_wait_for_the_disk(postgres):
     url = new_database(postgres, "careless")
-    engine = schema.connect(url)
-    with engine.begin() as conn:
+    database = engine.connect(url)
+    with database.begin() as conn:
         conn.execute(text("ALTER DATABASE careless SET synchronous_commit = off"))
-    engine.dispose()
+    database.dispose()
     with small_store(url) as store, store.writing() as conn:
         assert conn.execute(text("SHOW synchronous_commit")).scalar() == "on"
 
@@ -534,18 +581,18 @@ def test_a_server_that_was_restarted_is_found_again(database):
     with small_store(database) as store:
         hang_up(database)
 
-        assert store.count() == 10
+        assert count_sentences(store) == 10
         hang_up(database)
-        assert store.save("s:1", 1, "label", [PER]).seq == 1
+        assert save_answer(store, "s:1", 1, "label", [PER]).seq == 1
 
 
 def test_an_error_in_a_transaction_leaves_nothing_behind(store, anna):
     with pytest.raises(RuntimeError), store.writing():
-        store.save("s:1", anna, "label", [PER])
+        save_answer(store, "s:1", anna, "label", [PER])
         raise RuntimeError
 
-    assert list(store.events()) == []
-    store.save("s:1", anna, "label", [PER])
+    assert list(read_events(store)) == []
+    save_answer(store, "s:1", anna, "label", [PER])
 
 
 # many at once
@@ -555,7 +602,7 @@ def hammer(store, who: int) -> list[str]:
     """Ask and answer until nothing is left."""
     done = []
     while (given := next_sentence(store, who)) is not None:
-        store.save(given.sentence.id, who, "label", [PER], version=given.version)
+        save_answer(store, given.sentence.id, who, "label", [PER], version=given.version)
         done.append(given.sentence.id)
     return done
 
@@ -571,10 +618,10 @@ def test_eight_annotators_at_once_lose_nothing_and_share_nothing(url):
             done = list(threads.map(lambda i: hammer(store if i % 2 else other, who[i]), range(8)))
 
         assert sorted(id for own in done for id in own) == sorted(f"s:{i}" for i in range(120))
-        by = Counter(event.sentence_id for event in store.events())
+        by = Counter(event.sentence_id for event in read_events(store))
         assert set(by.values()) == {1}
         assert len(by) == 120
-        assert {answer.sentence_id: answer.annotator_id for answer in store.answers()} == {
+        assert {answer.sentence_id: answer.annotator_id for answer in current_answers(store)} == {
             id: who[i] for i, own in enumerate(done) for id in own
         }
 
@@ -588,24 +635,25 @@ def test_one_annotator_in_two_windows_gets_one_sentence_and_saves_it_once(url):
             given = next_sentence(store, anna)
             both.wait()
             try:
-                store.save(given.sentence.id, anna, "label", spans, version=given.version)
+                save_answer(store, given.sentence.id, anna, "label", spans, version=given.version)
             except StaleError:
                 return "stale"
             return "saved"
 
         with ThreadPoolExecutor(2) as threads:
             assert sorted(threads.map(window, [[PER], [LOC]])) == ["saved", "stale"]
-        assert len(list(store.events())) == 1
+        assert len(list(read_events(store))) == 1
 
 
 WORKER = """
 import sys
 from sqlalchemy import make_url
+from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.queue import next_sentence
 from seqmix.serve.store.store import open_store
 store, who = open_store(make_url(sys.argv[1])), int(sys.argv[2])
 while (given := next_sentence(store, who)) is not None:
-    store.save(given.sentence.id, who, "label", [], version=given.version)
+    save_answer(store, given.sentence.id, who, "label", [], version=given.version)
     print(given.sentence.id)
 """
 
@@ -625,13 +673,13 @@ def test_two_processes_at_once_lose_nothing_and_share_nothing(url):
 
         assert [worker.returncode for worker in workers] == [0, 0]
         assert sorted(done[0] + done[1]) == sorted(f"s:{i}" for i in range(80))
-        assert len(list(store.events())) == 80
+        assert len(list(read_events(store))) == 80
 
 
 def test_a_reader_sees_no_half_written_answer_and_waits_for_nobody(store, anna):
     with ThreadPoolExecutor(1) as threads, store.writing():
-        store.save("s:1", anna, "label", [PER])
-        assert threads.submit(lambda: (store.answers(), list(store.events()))).result(
+        save_answer(store, "s:1", anna, "label", [PER])
+        assert threads.submit(lambda: (current_answers(store), list(read_events(store)))).result(
             timeout=20
         ) == ([], [])
 
@@ -641,7 +689,7 @@ def test_a_reader_sees_no_half_written_answer_and_waits_for_nobody(store, anna):
 
 def test_a_store_of_an_older_version_is_upgraded_and_keeps_what_it_holds(url):
     with small_store(url) as store:
-        event = store.save("s:1", person(store, "anna").id, "label", [PER])
+        event = save_answer(store, "s:1", person(store, "anna").id, "label", [PER])
         with store.writing() as conn:
             drop_guards(conn)
             conn.execute(
@@ -651,9 +699,9 @@ def test_a_store_of_an_older_version_is_upgraded_and_keeps_what_it_holds(url):
             )
 
     with open_store(url) as store:
-        assert store.noted("schema")["version"] == schema.SCHEMA
-        assert list(store.noted("schema")["migrations"]) == ["2", "3"]
-        assert list(store.events()) == [event]
+        assert store.read_note("schema")["version"] == engine.SCHEMA
+        assert list(store.read_note("schema")["migrations"]) == ["2", "3"]
+        assert list(read_events(store)) == [event]
         with pytest.raises(StoreError, match="append-only"), store.writing() as conn:
             conn.execute(delete(schema.events))
     open_store(url).close()  # once is enough
@@ -676,8 +724,8 @@ def test_an_upgrade_that_fails_leaves_the_store_as_it_was(url, monkeypatch):
         conn.execute(text("CREATE TABLE halfway (x INTEGER)"))
         raise StoreError("no")
 
-    monkeypatch.setattr(schema, "SCHEMA", schema.SCHEMA + 1)
-    monkeypatch.setattr(schema, "MIGRATIONS", {**schema.MIGRATIONS, schema.SCHEMA - 1: broken})
+    monkeypatch.setattr(engine, "SCHEMA", engine.SCHEMA + 1)
+    monkeypatch.setattr(engine, "MIGRATIONS", {**engine.MIGRATIONS, engine.SCHEMA - 1: broken})
     with pytest.raises(StoreError, match="no"):
         open_store(url)
     monkeypatch.undo()
@@ -688,11 +736,11 @@ def test_an_upgrade_that_fails_leaves_the_store_as_it_was(url, monkeypatch):
 
 def test_a_store_of_a_newer_version_is_refused_in_one_sentence(url):
     with small_store(url) as store:
-        store.note("schema", {"version": schema.SCHEMA + 1, "migrations": {}})
+        store.write_note("schema", {"version": engine.SCHEMA + 1, "migrations": {}})
 
     with pytest.raises(
         StoreError,
-        match=rf"newer seqmix \(schema {schema.SCHEMA + 1}, this one knows {schema.SCHEMA}\); upgrade",
+        match=rf"newer seqmix \(schema {engine.SCHEMA + 1}, this one reads {engine.SCHEMA}\); upgrade",
     ):
         open_store(url)
 
@@ -703,7 +751,7 @@ def test_a_database_with_a_project_is_not_overwritten(url):
     with pytest.raises(StoreError, match="already holds a project"):
         create_store(url, TAGS)
     with open_store(url) as store:
-        assert store.count() == 10
+        assert count_sentences(store) == 10
 
 
 def test_a_store_that_is_not_there_is_not_made_by_opening_it(url):
@@ -714,11 +762,11 @@ def test_a_store_that_is_not_there_is_not_made_by_opening_it(url):
 
 
 def test_a_database_that_is_not_ours_is_left_alone(url):
-    engine = schema.connect(url, new=True)
-    with engine.begin() as conn:
+    database = engine.connect(url, new=True)
+    with database.begin() as conn:
         conn.execute(text("CREATE TABLE events (x INTEGER)"))
-    engine.dispose()
-    with pytest.raises(StoreError, match="'events' that is not ours"):
+    database.dispose()
+    with pytest.raises(StoreError, match="'events' that is not seqmix's"):
         create_store(url, TAGS)
 
 
@@ -754,7 +802,7 @@ def test_a_file_may_have_any_name(tmp_path):
 
     assert path.exists()
     with open_store(sqlite_url(path)) as store:
-        assert store.count() == 10
+        assert count_sentences(store) == 10
 
 
 # text
@@ -776,12 +824,12 @@ STRANGE = {
 def test_text_comes_back_as_it_was(url, kind):
     sentence = from_text("s", STRANGE[kind])
     with create_store(url, TAGS) as store:
-        store.add_sentences([sentence])
-        store.add_annotator("anna")
-        store.save("s", person(store, "anna").id, "label", [Mark(0, 1, "PER")])
+        add_sentences(store, [sentence])
+        add_annotator(store, "anna")
+        save_answer(store, "s", person(store, "anna").id, "label", [Mark(0, 1, "PER")])
 
-        assert store.sentence("s") == sentence
-        assert next(store.labeled()).unlabeled() == sentence
+        assert find_sentence(store, "s") == sentence
+        assert next(read_labeled(store)).unlabeled() == sentence
 
 
 @settings(
@@ -794,67 +842,72 @@ def test_any_tokens_come_back_or_are_refused_in_one_line(url, texts):
     given = [Sentence(f"s:{i}", tuple(tokens)) for i, tokens in enumerate(texts)]
     with create_store(url, TAGS) as store:
         try:
-            added = store.add_sentences(given)
+            added = add_sentences(store, given)
         except DataError as error:
             assert "surrogate" in str(error)
             return
         assert added.new == len({s.tokens for s in given})
-        assert {s.tokens for s in store.sentences()} == {s.tokens for s in given}
+        assert {s.tokens for s in read_sentences(store)} == {s.tokens for s in given}
 
 
 def test_two_halves_of_a_pair_side_by_side_are_refused_since_they_would_come_back_as_one(url):
     with create_store(url, TAGS) as store, pytest.raises(DataError, match="surrogate"):
-        store.add_sentences([Sentence("s", ("\ud83d\ude00",))])
+        add_sentences(store, [Sentence("s", ("\ud83d\ude00",))])
 
 
 def test_equal_tokens_are_stored_once_and_counted(url):
     with create_store(url, TAGS) as store:
-        first = store.add_sentences(
+        first = add_sentences(
+            store,
             [
                 from_text("a", "Hi there"),
                 from_text("b", "Hi  there"),
                 from_text("c", " "),
                 from_text("d", "Ho"),
-            ]
+            ],
         )
-        again = store.add_sentences([from_text("e", "Ho"), from_text("f", "Hey")])
+        again = add_sentences(store, [from_text("e", "Ho"), from_text("f", "Hey")])
 
         assert (first.new, first.duplicates, first.empty) == (2, 1, 1)
         assert (again.new, again.duplicates, again.empty) == (1, 1, 0)
-        assert [s.id for s in store.sentences()] == ["a", "d", "f"]
+        assert [s.id for s in read_sentences(store)] == ["a", "d", "f"]
 
 
 @pytest.mark.parametrize("id", ["s:1", "", "a\0b", "\ud800", "x" * 1001])
 def test_an_id_that_is_taken_or_cannot_be_looked_up_is_refused(store, id):
     with pytest.raises(DataError, match="id"):
-        store.add_sentences([from_text("new", "One two"), from_text(id, "Three four")])
+        add_sentences(store, [from_text("new", "One two"), from_text(id, "Three four")])
 
-    assert store.count() == 10
+    assert count_sentences(store) == 10
 
 
 def test_seed_labels_are_kept_soft_and_missing_ones_too_and_are_not_asked_for(url):
     seed = Sentence("a", ("Lena", "left", "Oslo"), ("B-PER", None, {"B-LOC": 0.75, "O": 0.25}))
     with create_store(url, TAGS) as store:
-        store.add_sentences([seed, from_text("b", "Who else")], seed=True)
-        store.add_annotator("anna")
+        add_sentences(store, [seed, from_text("b", "Who else")], seed=True)
+        add_annotator(store, "anna")
 
-        assert list(store.labeled()) == list(store.labeled("seed")) == [seed]
-        assert [s.id for s in store.unlabeled()] == ["b"]
+        assert list(read_labeled(store)) == list(read_labeled(store, "seed")) == [seed]
+        assert [s.id for s in unlabeled(store)] == ["b"]
         assert next_sentence(store, 1).sentence.id == "b"
-        assert (store.counts().seed, store.counts().sentences, store.counts().left) == (1, 1, 1)
+        assert (read_counts(store).seed, read_counts(store).sentences, read_counts(store).left) == (
+            1,
+            1,
+            1,
+        )
         with pytest.raises(StaleError):
-            store.save("a", 1, "label", [])
+            save_answer(store, "a", 1, "label", [])
 
 
 def test_the_audit_sample_leaves_the_seed_alone(url):
     with create_store(url, TAGS) as store:
-        store.add_sentences(
-            (Sentence(f"seed{i}", ("a", str(i)), ("O", "O")) for i in range(5)), seed=True
+        add_sentences(
+            store, (Sentence(f"seed{i}", ("a", str(i)), ("O", "O")) for i in range(5)), seed=True
         )
-        store.add_sentences(from_text(f"s{i}", f"Number {i}") for i in range(4))
+        add_sentences(store, (from_text(f"s{i}", f"Number {i}") for i in range(4)))
 
-        assert store.reserve_audit(1.0) == 4 == len(store.audit_sentences())
-        assert store.counts().seed == 5 == len(list(store.labeled("seed")))
+        assert reserve_audit(store, 1.0) == 4 == len(read_audit_sentences(store))
+        assert read_counts(store).seed == 5 == len(list(read_labeled(store, "seed")))
 
 
 @pytest.mark.parametrize("tag", ["B-ORG", "NOUN", "E-PER", "B-"])
@@ -863,17 +916,18 @@ def test_seed_labels_with_other_tags_are_refused(url, tag):
         create_store(url, TAGS) as store,
         pytest.raises(TagError, match="sentence 'a' has a label"),
     ):
-        store.add_sentences([Sentence("a", ("Lena",), (tag,))], seed=True)
+        add_sentences(store, [Sentence("a", ("Lena",), (tag,))], seed=True)
 
 
 def test_many_sentences_stream_in_and_out(url):
     with create_store(url, TAGS) as store:
         assert (
-            store.add_sentences(from_text(f"s:{i}", f"Number {i}") for i in range(1201)).new == 1201
+            add_sentences(store, (from_text(f"s:{i}", f"Number {i}") for i in range(1201))).new
+            == 1201
         )
-        assert [s.id for s in store.sentences()] == [f"s:{i}" for i in range(1201)]
-        assert next(iter(store.sentences())).id == "s:0"
-        assert len(list(store.unlabeled())) == store.count() == 1201
+        assert [s.id for s in read_sentences(store)] == [f"s:{i}" for i in range(1201)]
+        assert next(iter(read_sentences(store))).id == "s:0"
+        assert len(list(unlabeled(store))) == count_sentences(store) == 1201
 
 
 # annotators
@@ -881,39 +935,39 @@ def test_many_sentences_stream_in_and_out(url):
 
 def test_a_token_is_kept_as_a_hash_only_and_finds_its_annotator(url):
     with create_store(url, TAGS) as store:
-        token = store.add_annotator("Zoë", admin=True)
-        found = store.annotator_by_token(token)
+        token = add_annotator(store, "Zoë", admin=True)
+        found = annotator_by_token(store, token)
 
         assert (found.name, found.admin) == ("Zoë", True)
-        assert store.annotator("Zoe\u0308") == found  # however the keyboard writes it
-        assert store.annotator_by_token(token + "x") is None
+        assert find_annotator(store, "Zoe\u0308") == found  # however the keyboard writes it
+        assert annotator_by_token(store, token + "x") is None
         with store.reading() as conn:
             assert token not in str(conn.execute(select(schema.annotators)).all())
 
 
 def test_a_fresh_token_ends_the_old_one_and_a_revoked_one_opens_nothing(store, anna):
-    token = store.fresh_token(anna)
-    newer = store.fresh_token(anna)
+    token = renew_token(store, anna)
+    newer = renew_token(store, anna)
 
-    assert store.annotator_by_token(token) is None
-    assert store.annotator_by_token(newer).id == anna
-    store.revoke(anna)
-    assert store.annotator_by_token(newer) is None
+    assert annotator_by_token(store, token) is None
+    assert annotator_by_token(store, newer).id == anna
+    revoke_token(store, anna)
+    assert annotator_by_token(store, newer) is None
     with pytest.raises(NotFoundError):
-        store.fresh_token(99)
+        renew_token(store, 99)
 
 
 def test_tokens_have_24_random_bytes_and_names_up_to_64_characters(store, anna):
-    tokens = [store.add_annotator("x" * 64), store.fresh_token(anna)]
+    tokens = [add_annotator(store, "x" * 64), renew_token(store, anna)]
 
     assert [len(token) for token in tokens] == [32, 32] and tokens[0] != tokens[1]
-    assert store.annotator("x" * 64) is not None
+    assert find_annotator(store, "x" * 64) is not None
 
 
 @pytest.mark.parametrize("name", ["anna", "", " anna", "a\nb", "a\0b", "x" * 65, "\u202ebob"])
 def test_a_name_that_is_taken_or_cannot_be_shown_is_refused(store, name):
     with pytest.raises(DataError, match="annotator"):
-        store.add_annotator(name)
+        add_annotator(store, name)
 
 
 # rankings
@@ -923,8 +977,9 @@ def suggestion(tag: str = "PER") -> dict:
     return {"spans": [{"start": 0, "end": 1, "tag": tag, "confidence": 0.8}], "confidence": 0.7}
 
 
-def publish(store, number: int, ids, **more) -> None:
-    store.publish(
+def rank(store, number: int, ids, **more) -> None:
+    publish_generation(
+        store,
         Generation(number, 0, **more),
         [Rank(id, 1 / (i + 1), suggestion()) for i, id in enumerate(ids)],
         pause=lambda: None,
@@ -932,57 +987,57 @@ def publish(store, number: int, ids, **more) -> None:
 
 
 def test_a_ranking_orders_the_queue_and_carries_suggestions(store, anna):
-    publish(store, 0, ["s:7", "s:2", "s:5"])
+    rank(store, 0, ["s:7", "s:2", "s:5"])
 
     order = []
     for _ in range(3):
         given = next_sentence(store, anna)
         order.append(given.sentence.id)
         assert (given.suggestion, given.generation) == (suggestion(), 0)
-        store.save(given.sentence.id, anna, "label", [], version=given.version)
+        save_answer(store, given.sentence.id, anna, "label", [], version=given.version)
     assert order == ["s:7", "s:2", "s:5"]
-    assert [event.generation for event in store.events()] == [0, 0, 0]
+    assert [event.generation for event in read_events(store)] == [0, 0, 0]
     assert next_sentence(store, anna).suggestion is None
 
 
 def test_a_newer_ranking_comes_first_and_the_older_follows(store, anna):
-    publish(store, 0, [f"s:{i}" for i in range(10)])
-    publish(store, 1, ["s:9", "s:4"])
+    rank(store, 0, [f"s:{i}" for i in range(10)])
+    rank(store, 1, ["s:9", "s:4"])
 
     order = []
     while (given := next_sentence(store, anna)) is not None:
         order.append(given.sentence.id)
-        store.save(given.sentence.id, anna, "label", [], version=given.version)
+        save_answer(store, given.sentence.id, anna, "label", [], version=given.version)
     assert order == ["s:9", "s:4", "s:0", "s:1", "s:2", "s:3", "s:5", "s:6", "s:7", "s:8"]
 
 
 def test_a_ranking_broken_off_is_still_an_order(store, anna):
-    publish(store, 0, [f"s:{i}" for i in range(10)])
+    rank(store, 0, [f"s:{i}" for i in range(10)])
     with pytest.raises(NotFoundError):
-        publish(store, 1, ["s:9", "nowhere"])
+        rank(store, 1, ["s:9", "nowhere"])
 
-    assert [made.number for made in store.generations()] == [0]
+    assert [made.number for made in read_generations(store)] == [0]
     assert next_sentence(store, anna).sentence.id == "s:0"
 
 
 @pytest.mark.parametrize("tag", ["ORG", "B-PER"])
 def test_a_suggestion_with_an_unknown_tag_is_refused(store, tag):
     with pytest.raises(TagError, match="unknown tag"):
-        store.publish(Generation(0, 0), [Rank("s:1", 0.5, suggestion(tag))])
+        publish_generation(store, Generation(0, 0), [Rank("s:1", 0.5, suggestion(tag))])
 
 
 def test_the_suggestion_for_a_sentence_is_that_of_the_last_model_that_ranked_it(store, anna):
-    assert store.suggestion("s:3") == (None, None)
-    publish(store, 4, ["s:3", "s:1"])
-    publish(store, 5, ["s:1"])
+    assert suggestion_of(store, "s:3") == (None, None)
+    rank(store, 4, ["s:3", "s:1"])
+    rank(store, 5, ["s:1"])
 
-    assert (store.suggestion("s:3")[1], store.suggestion("s:1")[1]) == (4, 5)
-    assert store.suggestion("s:3")[0]["spans"][0]["tag"] == "PER"
+    assert (suggestion_of(store, "s:3")[1], suggestion_of(store, "s:1")[1]) == (4, 5)
+    assert suggestion_of(store, "s:3")[0]["spans"][0]["tag"] == "PER"
 
 
 def test_a_generation_says_nothing_of_what_it_was_not_told():
     assert Generation(1, 5) == Generation(
-        1, 5, tokens=0, spans=0, dev=None, audit=(), seconds={}, model=None, at=0.0
+        1, 5, tokens=0, spans=0, notes=Notes(), audit=(), seconds={}, model=None, at=0.0
     )
 
 
@@ -992,29 +1047,29 @@ def test_generations_come_back_as_they_were_published(store):
         20,
         100,
         7,
-        {"f1": 0.5},
+        Notes(7, 20, {"asked": 3}, {"ranked": 5, "of": 9}),
         [{"id": "s:1", "marks": [[0, 1, "PER"]]}],
         {"train": 1.5},
         "models/001",
         123.0,
     )
-    store.publish(Generation(0, 0), pause=lambda: None)
-    store.publish(made, pause=lambda: None)
+    publish_generation(store, Generation(0, 0), pause=lambda: None)
+    publish_generation(store, made, pause=lambda: None)
 
-    assert store.generations(1) == [made]
-    assert [one.number for one in store.generations()] == [0, 1]
+    assert read_generations(store, 1) == [made]
+    assert [one.number for one in read_generations(store)] == [0, 1]
 
 
 def test_the_pool_can_be_sampled_at_random(url):
     with small_store(url, 40) as store:
-        store.save("s:0", 1, "label", [])
+        save_answer(store, "s:0", 1, "label", [])
         rng = np.random.default_rng(0)
-        drawn = Counter(id for _ in range(300) for id in store.unlabeled_ids(10, rng))
+        drawn = Counter(id for _ in range(300) for id in unlabeled_ids(store, 10, rng))
 
-        assert set(store.unlabeled_ids()) == {f"s:{i}" for i in range(1, 40)}
+        assert set(unlabeled_ids(store)) == {f"s:{i}" for i in range(1, 40)}
         assert "s:0" not in drawn
         assert len(drawn) == 39
-        assert all(len(set(store.unlabeled_ids(n, rng))) == min(n, 39) for n in (1, 39, 100))
+        assert all(len(set(unlabeled_ids(store, n, rng))) == min(n, 39) for n in (1, 39, 100))
 
 
 # generated sentences
@@ -1028,37 +1083,39 @@ def made(*tokens: str) -> dict:
 
 
 def test_a_veto_outlives_the_generation_and_can_be_taken_back(store, anna):
-    store.publish(
-        Generation(0, 0), (), [made("a", "b"), made("c"), made("a", "b")], pause=lambda: None
+    publish_generation(
+        store, Generation(0, 0), (), [made("a", "b"), made("c"), made("a", "b")], pause=lambda: None
     )
-    shown, total = store.generated()
+    shown, total = read_generated(store)
     assert total == 2
     assert [Augmented.from_record(one.record).sentence.tokens for one in shown] == [
         ("a", "b"),
         ("c",),
     ]
 
-    store.veto(shown[0].id, anna)
-    store.publish(Generation(1, 0), (), [made("a", "b"), made("d")], pause=lambda: None)
-    assert [(one.record["tokens"], one.vetoed) for one in store.generated()[0]] == [
+    set_veto(store, shown[0].id, anna)
+    publish_generation(store, Generation(1, 0), (), [made("a", "b"), made("d")], pause=lambda: None)
+    assert [(one.record["tokens"], one.vetoed) for one in read_generated(store)[0]] == [
         (["d"], False),
         (["a", "b"], True),
     ]
-    assert store.vetoed() == {digest(("a", "b"))}
+    assert vetoed_ids(store) == {digest(("a", "b"))}
 
-    store.veto(shown[0].id, anna, on=False)
-    assert store.vetoed() == set()
+    set_veto(store, shown[0].id, anna, on=False)
+    assert vetoed_ids(store) == set()
     for id in ("nowhere", "a\0b"):
         with pytest.raises(NotFoundError):
-            store.veto(id, anna)
+            set_veto(store, id, anna)
 
 
 def test_generated_sentences_come_in_pages(store):
-    store.publish(Generation(0, 0), (), [made(str(i)) for i in range(7)], pause=lambda: None)
+    publish_generation(
+        store, Generation(0, 0), (), [made(str(i)) for i in range(7)], pause=lambda: None
+    )
 
-    assert [one.record["tokens"] for one in store.generated(3, 5)[0]] == [["5"], ["6"]]
-    assert store.generated(10**30, 10**30) == ([], 7)
-    assert store.generated(-1, -5)[0] == []
+    assert [one.record["tokens"] for one in read_generated(store, 3, 5)[0]] == [["5"], ["6"]]
+    assert read_generated(store, 10**30, 10**30) == ([], 7)
+    assert read_generated(store, -1, -5)[0] == []
 
 
 # counts and notes
@@ -1067,14 +1124,14 @@ def test_generated_sentences_come_in_pages(store):
 def test_counts_say_how_far_the_project_is(url):
     with small_store(url, 10, ("anna", "bo"), audit=0.2) as store:
         anna, bo = (person(store, name).id for name in ("anna", "bo"))
-        audit = {s.id for s in store.audit_sentences()}
+        audit = {s.id for s in read_audit_sentences(store)}
         active = [f"s:{i}" for i in range(10) if f"s:{i}" not in audit]
-        store.save(min(audit), anna, "label", [])
-        store.save(active[0], anna, "label", [])
-        store.save(active[1], bo, "skip")
+        save_answer(store, min(audit), anna, "label", [])
+        save_answer(store, active[0], anna, "label", [])
+        save_answer(store, active[1], bo, "skip")
         next_sentence(store, bo)
 
-        counts = store.counts(anna)
+        counts = read_counts(store, anna)
     assert (counts.sentences, counts.labeled, counts.left) == (10, 2, 8)
     assert (
         counts.audit,
@@ -1088,11 +1145,11 @@ def test_counts_say_how_far_the_project_is(url):
 
 
 def test_a_note_is_kept_by_name(store):
-    store.note("trainer", {"phase": "training", "at": 1.5})
-    store.note("trainer", {"phase": "scoring", "text": "\ud800 \0"})
+    store.write_note("trainer", {"phase": "training", "at": 1.5})
+    store.write_note("trainer", {"phase": "scoring", "text": "\ud800 \0"})
 
-    assert store.noted("trainer") == {"phase": "scoring", "text": "\ud800 \0"}
-    assert store.noted("nothing") is None
+    assert store.read_note("trainer") == {"phase": "scoring", "text": "\ud800 \0"}
+    assert store.read_note("nothing") is None
     assert store.tags == TAGS
 
 
@@ -1105,29 +1162,32 @@ def test_the_error_of_a_database_names_its_cause_only_once(store):
 
 
 def test_an_event_is_a_value(store, anna):
-    event = store.save("s:1", anna, "label", [PER])
+    event = save_answer(store, "s:1", anna, "label", [PER])
 
     assert replace(event, seq=7).seq == 7
     assert hash(event.spans)
 
 
 def test_a_long_history_comes_page_by_page_and_whole(store, anna, monkeypatch):
-    monkeypatch.setattr(texts, "PAGE", 3)
+    monkeypatch.setattr(sentences, "PAGE", 3)
+    monkeypatch.setattr(events, "PAGE", 3)
     for i in range(8):
-        store.save(f"s:{i}", anna, "label", [])
+        save_answer(store, f"s:{i}", anna, "label", [])
 
-    assert [event.sentence_id for event in store.events()] == [f"s:{i}" for i in range(8)]
-    assert [event.sentence_id for event in store.events(after=list(store.events())[4].seq)] == [
+    assert [event.sentence_id for event in read_events(store)] == [f"s:{i}" for i in range(8)]
+    assert [
+        event.sentence_id for event in read_events(store, after=list(read_events(store))[4].seq)
+    ] == [
         "s:5",
         "s:6",
         "s:7",
     ]
-    assert [sentence.id for sentence in store.labeled()] == [f"s:{i}" for i in range(8)]
+    assert [sentence.id for sentence in read_labeled(store)] == [f"s:{i}" for i in range(8)]
 
 
 def test_what_is_derived_can_be_derived_anew_after_damage(store, anna, bo):
     for id, who in (("s:1", anna), ("s:2", bo)):
-        store.save(id, who, "label", [PER])
+        save_answer(store, id, who, "label", [PER])
     next_sentence(store, anna)
     before = derived(store)
     with store.writing() as conn:
@@ -1135,7 +1195,7 @@ def test_what_is_derived_can_be_derived_anew_after_damage(store, anna, bo):
         conn.execute(delete(schema.current))
     assert derived(store) != before
 
-    store.rebuild()
+    rebuild(store)
 
     assert derived(store) == before
 
@@ -1146,7 +1206,7 @@ def test_one_open_sentence_leaves_the_others_free(store, anna, bo):
     assert [(id, state) for id, state, *_ in derived(store)[1] if state != "free"] == [
         (given.sentence.id, "held")
     ]
-    assert store.counts().held == 1
+    assert read_counts(store).held == 1
 
 
 def test_a_store_is_named_by_its_file_or_by_its_url_without_the_password(url, tmp_path):

@@ -25,13 +25,25 @@ from seqmix.query.spec import PolicySpec
 from seqmix.query.uncertainty import token_entropy
 from seqmix.serve.project import Project, Settings, create_project, open_project
 from seqmix.serve.project_status import NOTE, _model
+from seqmix.serve.store.annotators import add_annotator, annotator_by_token, find_annotator
+from seqmix.serve.store.answers import answer_version, save_answer
+from seqmix.serve.store.current import current_answers
 from seqmix.serve.store.queue import next_sentence
+from seqmix.serve.store.rankings import read_generated, read_generations, set_veto
 from seqmix.serve.store.records import Mark, digest
+from seqmix.serve.store.sentences import (
+    add_sentences,
+    mark_tags_unknown,
+    read_audit_sentences,
+    read_labeled,
+    read_sentences,
+)
 from seqmix.serve.trainer import process as background
 from seqmix.serve.trainer.suggestions import Guess, suggestion, with_quota
 from seqmix.serve.trainer.supervisor import Supervisor
 from seqmix.serve.trainer.trainer import TRAIN_NOW, Parts, Trainer
 from tests.support.served import project as new_project
+from tests.support.stores import suggestion_of, unlabeled
 from tests.support.waiting import until
 
 TAGS = TagSet.ordered(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
@@ -126,9 +138,9 @@ class Class:
         )
         self.phases: list[str] = []
         self.trainer = Trainer(own, self.parts, self.phases.append)
-        if own.store.annotator("Ada") is None:
-            own.store.add_annotator("Ada", admin=True)
-        self.ada = own.store.annotator("Ada").id
+        if find_annotator(own.store, "Ada") is None:
+            add_annotator(own.store, "Ada", admin=True)
+        self.ada = find_annotator(own.store, "Ada").id
 
     def fit(self, sentences, steps, rng, last) -> Lexicon:
         self.trained_on.append(sorted(s.id for s in sentences))
@@ -149,15 +161,20 @@ class Class:
                 if token in ("Lena", "Ada", "Bo")
             ]
             marks = [Mark(i, i + 1, "PER") for i in places]
-            self.project.store.save(
-                given_now.sentence.id, self.ada, "label", marks, version=given_now.version
+            save_answer(
+                self.project.store,
+                given_now.sentence.id,
+                self.ada,
+                "label",
+                marks,
+                version=given_now.version,
             )
             done.append(given_now.sentence.id)
         return done
 
     @property
     def last(self):
-        return self.project.store.generations(1)[-1]
+        return read_generations(self.project.store, 1)[-1]
 
 
 @pytest.fixture
@@ -170,7 +187,7 @@ def test_before_there_are_labels_the_first_ranking_spreads_over_the_pool(school:
     assert school.trainer.step()
     assert (school.last.number, school.last.labeled, school.last.model) == (0, 0, None)
     first = next_sentence(school.project.store, school.ada).sentence
-    lengths = [float(np.mean([len(t) for t in s.tokens])) for s in school.project.store.unlabeled()]
+    lengths = [float(np.mean([len(t) for t in s.tokens])) for s in unlabeled(school.project.store)]
     assert np.mean([len(t) for t in first.tokens]) == min(lengths)
     assert not school.trainer.step()
     assert school.phases[-1] == "waiting"
@@ -180,7 +197,7 @@ def test_it_trains_when_enough_answers_came_and_not_before(school: Class):
     school.trainer.step()
     school.answer(3)
     assert not school.trainer.step()
-    ids = school.answer(1) + [s.id for s in school.project.store.labeled()]
+    ids = school.answer(1) + [s.id for s in read_labeled(school.project.store)]
     assert school.trainer.step()
     assert (school.last.number, school.last.labeled, school.last.model) == (1, 4, "models/001")
     assert set(ids) <= set(school.trained_on[0])
@@ -213,7 +230,7 @@ def test_only_new_labels_are_mixed_and_what_was_generated_accumulates(school: Cl
     assert len(generated) == 2 + 2
     assert {id.partition("/")[0] for id in generated} == {"r1", "r2"}
     assert set(first + second) <= set(school.trained_on[1])
-    assert school.last.dev["augmentation"] == {
+    assert school.last.notes.augmentation == {
         "asked": 5,
         "generated": 2,
         "in_use": 4,
@@ -225,29 +242,29 @@ def test_a_vetoed_sentence_never_enters_training_again(school: Class):
     school.answer(4)
     school.trainer.step()
     store = school.project.store
-    vetoed, kept = store.generated()[0]
-    store.veto(vetoed.id, school.ada)
+    vetoed, kept = read_generated(store)[0]
+    set_veto(store, vetoed.id, school.ada)
     school.answer(4)
     school.trainer.step()
 
     names = school.trained_on[1]
     assert kept.record["id"] in names
     assert vetoed.record["id"] not in names
-    assert {one.id for one in store.generated()[0] if one.vetoed} == {vetoed.id}
+    assert {one.id for one in read_generated(store)[0] if one.vetoed} == {vetoed.id}
 
 
 def test_an_augmenter_that_makes_a_vetoed_sentence_anew_makes_it_in_vain(school: Class):
     ids = school.answer(4)
     school.trainer.step()
     store = school.project.store
-    vetoed = store.generated()[0][0]
-    store.veto(vetoed.id, school.ada)
+    vetoed = read_generated(store)[0][0]
+    set_veto(store, vetoed.id, school.ada)
     for id in ids:  # the same labels, given again: the augmenter sees the batch once more
-        answer = store.answers(id)[0]
-        store.save(id, school.ada, "label", answer.spans, version=answer.seq, seconds=9)
+        answer = current_answers(store, id)[0]
+        save_answer(store, id, school.ada, "label", answer.spans, version=answer.seq, seconds=9)
     school.trainer.step()
 
-    tokens = {digest(one.record["tokens"]) for one in store.generated()[0] if not one.vetoed}
+    tokens = {digest(one.record["tokens"]) for one in read_generated(store)[0] if not one.vetoed}
     assert len(school.mixer.batches) == 2
     assert vetoed.id not in tokens
     assert not [
@@ -261,15 +278,15 @@ def test_what_was_made_from_a_label_that_was_corrected_or_undone_is_dropped(scho
     ids = school.answer(4)
     school.trainer.step()
     store = school.project.store
-    corrected = store.generated()[0][0]
+    corrected = read_generated(store)[0][0]
     parent = corrected.record["lineage"]["parents"][0]
-    answer = store.answers(parent)[0]
-    store.save(parent, school.ada, "label", [Mark(0, 2, "LOC")], version=answer.seq)
+    answer = current_answers(store, parent)[0]
+    save_answer(store, parent, school.ada, "label", [Mark(0, 2, "LOC")], version=answer.seq)
     school.answer(4)
     school.trainer.step()
 
     assert corrected.record["id"] not in school.trained_on[1]
-    assert store.generated()[0]
+    assert read_generated(store)[0]
     assert parent in school.mixer.batches[1]
     assert set(ids) <= set(school.trained_on[1])
 
@@ -279,7 +296,9 @@ def test_corrections_alone_bring_a_new_model_too(school: Class):
     school.trainer.step()
     store = school.project.store
     for id in ids:
-        store.save(id, school.ada, "label", [], version=store.version(id, school.ada))
+        save_answer(
+            store, id, school.ada, "label", [], version=answer_version(store, id, school.ada)
+        )
 
     assert school.trainer.step()
     assert school.last.number == 2
@@ -293,7 +312,7 @@ def test_skips_and_audit_answers_bring_no_new_model(tmp_path):
         trained = school.last.labeled
         for _ in range(6):
             shown = next_sentence(own.store, school.ada, own.rules)
-            own.store.save(shown.sentence.id, school.ada, "skip", version=shown.version)
+            save_answer(own.store, shown.sentence.id, school.ada, "skip", version=shown.version)
         school.answer(6)
 
         assert (school.last.number, trained) == (1, 4)
@@ -308,7 +327,7 @@ def test_audit_sentences_are_predicted_and_not_learned_from_unless_asked(tmp_pat
             school = Class(own)
             school.answer(12)
             school.trainer.step()
-            audit = {s.id for s in own.store.audit_sentences()}
+            audit = {s.id for s in read_audit_sentences(own.store)}
             assert len(audit) == 18
             assert {one["id"] for one in school.last.audit} == audit
             assert bool(audit & set(school.trained_on[0])) is learns
@@ -359,7 +378,7 @@ def test_a_training_that_fails_is_said_and_the_last_model_goes_on_serving(
     with pytest.raises(Enough):
         background._train(school.trainer, background.Pulse(school.project, lambda job: job()))
 
-    noted = school.project.store.noted(NOTE)
+    noted = school.project.store.read_note(NOTE)
     assert (
         noted["failed"]
         and noted["phase"] == "the last training failed: the loss became nan at step 3 of 60"
@@ -372,7 +391,7 @@ def test_a_trainer_ends_when_a_tag_is_added_so_that_it_is_built_anew(
 ):
     store = school.project.store
     monkeypatch.setattr(
-        background.time, "sleep", lambda seconds: store.note("tags", [*store.tags, "NEW"])
+        background.time, "sleep", lambda seconds: store.write_note("tags", [*store.tags, "NEW"])
     )  # as another process does
 
     background._train(school.trainer, background.Pulse(school.project, lambda job: job()))
@@ -383,9 +402,9 @@ def test_a_trainer_ends_when_a_tag_is_added_so_that_it_is_built_anew(
 def test_answers_that_a_new_tag_leaves_open_do_not_call_for_a_training_again_and_again(
     school: Class,
 ):
-    for sentence in list(school.project.store.sentences())[:4]:
-        school.project.store.save(sentence.id, 1, "label", [])
-    school.project.store.open_tags(["NEW"])
+    for sentence in list(read_sentences(school.project.store))[:4]:
+        save_answer(school.project.store, sentence.id, 1, "label", [])
+    mark_tags_unknown(school.project.store, ["NEW"])
     school.answer(4)
     assert school.trainer.step()
     assert not school.trainer.step()
@@ -423,7 +442,7 @@ def test_a_pool_larger_than_the_limit_is_ranked_in_part_and_status_can_say_so(tm
         school.answer(4)
         school.trainer.step()
 
-    assert school.last.dev["pool"] == {"ranked": 30, "of": 76}
+    assert school.last.notes.pool == {"ranked": 30, "of": 76}
 
 
 def test_a_pool_that_is_empty_still_trains(tmp_path):
@@ -431,13 +450,13 @@ def test_a_pool_that_is_empty_still_trains(tmp_path):
         school = Class(own)
         school.answer(4)
         assert school.trainer.step()
-        assert school.last.dev["pool"]["ranked"] == 0
+        assert school.last.notes.pool["ranked"] == 0
 
 
 def test_a_partly_labeled_sentence_is_learned_from_as_far_as_it_goes(school: Class):
     store = school.project.store
     shown = next_sentence(store, school.ada)
-    store.save(shown.sentence.id, school.ada, "label", [], [(0, 1)])
+    save_answer(store, shown.sentence.id, school.ada, "label", [], [(0, 1)])
     school.answer(3)
     assert school.trainer.step()
     assert school.last.labeled == 4
@@ -475,7 +494,7 @@ def test_who_asks_for_a_training_need_not_wait_for_a_whole_batch(school: Class):
     school.trainer.step()
     school.answer(1)
     assert not school.trainer.step()
-    school.project.store.note(TRAIN_NOW, 1)
+    school.project.store.write_note(TRAIN_NOW, 1)
 
     assert school.trainer.step()
     assert (school.last.number, school.last.labeled) == (1, 1)
@@ -486,11 +505,11 @@ def test_the_first_ranking_is_made_again_when_the_pool_has_doubled(tmp_path):
     with new_project(tmp_path / "growing", n=20) as own:
         school = Class(own)
         school.trainer.step()
-        own.store.add_sentences(from_text(f"late:{i}", f"late text {i}") for i in range(19))
+        add_sentences(own.store, (from_text(f"late:{i}", f"late text {i}") for i in range(19)))
         assert not school.trainer.step()
-        own.store.add_sentences([from_text("late:19", "one more")])
+        add_sentences(own.store, [from_text("late:19", "one more")])
         assert school.trainer.step()
-        assert (school.last.number, school.last.dev["pool"]["of"]) == (0, 40)
+        assert (school.last.number, school.last.notes.pool["of"]) == (0, 40)
         assert not school.trainer.step()
 
 
@@ -508,7 +527,7 @@ def test_a_tagger_to_begin_with_ranks_suggests_and_is_trained_further(tmp_path):
             school.parts, recipe=replace(school.parts.recipe, fit=fit, warm=True)
         )
         school.trainer.step()
-        suggested = [own.store.suggestion(s.id)[0] for s in own.store.unlabeled()]
+        suggested = [suggestion_of(own.store, s.id)[0] for s in unlabeled(own.store)]
         assert all(found is not None for found in suggested)
         assert {m["tag"] for found in suggested for m in found["spans"]} == {"PER"}
         school.answer(2)
@@ -546,20 +565,20 @@ def test_the_real_parts_rank_train_suggest_and_leave_a_tagger_that_predict_takes
     own, parts, gold = gazette
     trainer = Trainer(own, replace(parts, first=40))
     assert trainer.step()
-    token = own.store.add_annotator("Ada")
-    ada = own.store.annotator_by_token(token).id
+    token = add_annotator(own.store, "Ada")
+    ada = annotator_by_token(own.store, token).id
     for _ in range(10):
         shown = next_sentence(own.store, ada, own.rules)
         found = [
             Mark(s.start, s.end, s.type)
             for s in spans([str(t) for t in gold[shown.sentence.id].tags])
         ]
-        own.store.save(shown.sentence.id, ada, "label", found, version=shown.version)
+        save_answer(own.store, shown.sentence.id, ada, "label", found, version=shown.version)
     assert trainer.step()
-    last = own.store.generations(1)[-1]
+    last = read_generations(own.store, 1)[-1]
 
     assert (last.number, last.model) == (1, "models/001")
-    assert last.dev["augmentation"]["generated"] or last.dev["augmentation"]["reason"]
+    assert last.notes.augmentation["generated"] or last.notes.augmentation["reason"]
     shown = next_sentence(own.store, ada, own.rules)
     assert shown.stream == "audit" or 0 < shown.suggestion["confidence"] <= 1
     text = tmp_path / "notes.txt"

@@ -15,9 +15,16 @@ from hypothesis import strategies as st
 from seqmix.data import formats
 from seqmix.data.augmented import Augmented, Lineage
 from seqmix.data.sentence import Sentence
-from seqmix.serve.store.records import Annotator, Generation, Rank, digest
+from seqmix.serve.store.annotators import add_annotator, find_annotator, revoke_token
+from seqmix.serve.store.answers import save_answer
+from seqmix.serve.store.current import answered_by_others_only
+from seqmix.serve.store.events import read_events
+from seqmix.serve.store.rankings import publish_generation, vetoed_ids
+from seqmix.serve.store.records import Annotator, Generation, Notes, Rank, digest
+from seqmix.serve.store.sentences import add_sentences, unlabeled_ids
 from seqmix.serve.web.security import Limits
 from tests.support.served import Person, Served, project, serve
+from tests.support.stores import find_sentence
 
 PLENTY = Limits(rate=1e9, burst=1e9)
 
@@ -106,7 +113,7 @@ def test_a_retry_of_the_same_answer_is_one_answer(site: Served):
     body, first = answer(site.ada, [mark(0, 1)])
 
     assert site.ada.post("/api/annotations", body).json() == first.json()
-    assert len(list(site.project.store.events())) == 1
+    assert len(list(read_events(site.project.store))) == 1
 
 
 @pytest.mark.parametrize(
@@ -166,7 +173,7 @@ def test_a_wrong_answer_is_refused_in_one_sentence_and_nothing_is_saved(
     assert found.status_code == status
     assert len(found.json()["error"]) > 10
     assert "\n" not in found.json()["error"]
-    assert list(still.project.store.events()) == []
+    assert list(read_events(still.project.store)) == []
 
 
 RAW = [
@@ -435,9 +442,11 @@ def test_suggestions_come_with_the_ranking_but_never_for_audit_sentences(tmp_pat
         serve(own, limits=PLENTY) as site,
     ):
         suggestion = {"spans": [{**mark(0, 1), "confidence": 0.8}], "confidence": 0.7}
-        ids = own.store.unlabeled_ids()
-        own.store.publish(
-            Generation(1, 5, model="models/001"), [Rank(id, 1.0, suggestion) for id in ids]
+        ids = unlabeled_ids(own.store)
+        publish_generation(
+            own.store,
+            Generation(1, 5, model="models/001"),
+            [Rank(id, 1.0, suggestion) for id in ids],
         )
         given_now = []
         for _ in range(20):
@@ -478,9 +487,10 @@ def test_status_counts_answers_and_says_when_training_comes_next(site: Served):
 def test_status_tells_what_the_trainer_does_and_when_it_is_silent(tmp_path):
     trouble: list[str | None] = [None]
     with project(tmp_path / "watched") as own, serve(own, trainer=lambda: trouble[0]) as site:
-        own.store.note("trainer", {"phase": "training", "at": time.time()})
-        own.store.publish(
-            Generation(3, 12, model="models/003", dev={"augmentation": {"reason": "too few"}})
+        own.store.write_note("trainer", {"phase": "training", "at": time.time()})
+        publish_generation(
+            own.store,
+            Generation(3, 12, model="models/003", notes=Notes(augmentation={"reason": "too few"})),
         )
         model = site.ada.get("/api/status").json()["model"]
         assert (model["generation"], model["trained_on"], model["training"], model["phase"]) == (
@@ -490,7 +500,7 @@ def test_status_tells_what_the_trainer_does_and_when_it_is_silent(tmp_path):
             "training",
         )
         assert model["augmentation"] == {"reason": "too few"}
-        own.store.note("trainer", {"phase": "training", "at": time.time() - 60})
+        own.store.write_note("trainer", {"phase": "training", "at": time.time() - 60})
         model = site.ada.get("/api/status").json()["model"]
         assert (model["training"], model["phase"]) == (False, "starting")
         trouble[0] = "it died"
@@ -502,7 +512,7 @@ def generated(own) -> str:
         "r1/sub(s1,s2)#1", ("Lena", "left", "Bo"), ({"B-PER": 0.6, "B-LOC": 0.4}, "O", None)
     )
     lineage = Lineage("sub", ("s1", "s2"), ((0, 2), (1, 3)), 0, 0.4, 123.0)
-    own.store.publish(Generation(1, 5), generated=[Augmented(made, lineage).to_record()])
+    publish_generation(own.store, Generation(1, 5), records=[Augmented(made, lineage).to_record()])
     return digest(made.tokens)
 
 
@@ -512,13 +522,15 @@ def test_generated_sentences_tell_nobody_what_others_said_of_a_sentence_they_may
         (record,) = site.ada.get("/api/generated").json()["generated"]
         parents = [parent["id"] for parent in record["parents"]]
         for id in parents:
-            site.project.store.save(id, site.ada.id, "label", [(0, 1, "PER")])
+            save_answer(site.project.store, id, site.ada.id, "label", [(0, 1, "PER")])
         (seen,) = site.bo.get("/api/generated").json()["generated"]
         assert seen["tokens"] == record["tokens"] and any(record["tags"])
         assert not any(seen["tags"]) and seen["window"] is None
         assert all(parent["window"] is None for parent in seen["parents"])
-        assert own.store.unread(site.bo.id, parents) == set(parents)
-        assert own.store.unread(site.ada.id, parents) == set()  # who has answered may see
+        assert answered_by_others_only(own.store, site.bo.id, parents) == set(parents)
+        assert (
+            answered_by_others_only(own.store, site.ada.id, parents) == set()
+        )  # who has answered may see
 
 
 def test_generated_sentences_show_their_lineage_and_can_be_vetoed(site: Served):
@@ -540,9 +552,9 @@ def test_generated_sentences_show_their_lineage_and_can_be_vetoed(site: Served):
     assert one["parents"][0]["tokens"][:3] == ["left", "Oslo", "for"]
     assert site.bo.post(f"/api/generated/{id}/veto", {"veto": True}).json()["vetoed"] is True
     assert site.ada.get("/api/generated").json()["generated"][0]["vetoed"] is True
-    assert site.project.store.vetoed() == {id}
+    assert vetoed_ids(site.project.store) == {id}
     site.bo.post(f"/api/generated/{id}/veto", {"veto": False})
-    assert site.project.store.vetoed() == set()
+    assert vetoed_ids(site.project.store) == set()
     assert site.ada.post("/api/generated/nothing/veto", {"veto": True}).status_code == 404
 
 
@@ -616,7 +628,7 @@ def test_what_is_exported_is_what_was_labeled(site: Served, tmp_path: Path):
         tags = sorted(tuple(sentence.tags) for sentence in read)
         expected = []
         for id, (start, end, tag) in said.items():
-            row = ["O"] * len(site.project.store.sentence(id))
+            row = ["O"] * len(find_sentence(site.project.store, id))
             row[start:end] = [f"B-{tag}", *[f"I-{tag}"] * (end - start - 1)]
             expected.append(tuple(row))
         assert tags == sorted(expected)
@@ -650,7 +662,7 @@ HOSTILE = [
 def test_text_of_any_kind_is_shown_as_it_is(tmp_path):
     given_sentences = [Sentence(f"h{i}", (token, "and", str(i))) for i, token in enumerate(HOSTILE)]
     with project(tmp_path / "odd", n=1) as own, serve(own) as site:
-        own.store.add_sentences(given_sentences)
+        add_sentences(own.store, given_sentences)
         for i, token in enumerate(HOSTILE):
             found = site.ada.get(f"/api/sentences/h{i}")
             assert found.status_code == 200
@@ -662,8 +674,8 @@ def test_text_of_any_kind_is_shown_as_it_is(tmp_path):
 
 def test_the_token_of_this_start_stands_for_its_annotator(tmp_path):
     with project(tmp_path / "own") as own:
-        own.store.add_annotator("me", admin=True)
-        me = own.store.annotator("me")
+        add_annotator(own.store, "me", admin=True)
+        me = find_annotator(own.store, "me")
         assert isinstance(me, Annotator)
         with serve(own, own=("z" * 43, me)) as site:
             found = site.client.get("/api/project", headers={"Authorization": "Bearer " + "z" * 43})
@@ -674,7 +686,7 @@ def test_the_token_of_this_start_stands_for_its_annotator(tmp_path):
 def test_a_revoked_annotator_is_out_and_a_database_that_is_gone_is_a_503_with_a_sentence(
     site: Served,
 ):
-    site.project.store.revoke(site.bo.id)
+    revoke_token(site.project.store, site.bo.id)
     assert site.bo.get("/api/next").status_code == 401
     site.ada.get("/api/next")
     site.project.store.close()

@@ -1,4 +1,4 @@
-"""Annotators: who there is, and the tokens they log in with, of which only hashes are kept."""
+"""The annotators of a project and their login tokens, of which only hashes are kept."""
 
 from __future__ import annotations
 
@@ -8,73 +8,68 @@ import unicodedata
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import insert, select, update
 
 from seqmix.errors import DataError, NotFoundError
 from seqmix.serve.store.records import Annotator, checked_name, is_key
 from seqmix.serve.store.schema import annotators
+from seqmix.serve.store.store import Store
 
 
-def add(conn: Connection, name: str, admin: bool) -> str:
-    """A new annotator's token."""
-    name, token = (
-        checked_name(unicodedata.normalize("NFC", name), "the name of an annotator", 64),
-        secrets.token_urlsafe(24),
-    )
-    if named(conn, name) is not None:
-        raise DataError(
-            "there is an annotator of this name already; choose another, or renew the token",
-            text=name,
-        )
-    conn.execute(
-        insert(annotators).values(
-            name=name, token_sha256=_hash(token), admin=admin, created=time.time()
-        )
-    )
-    return token
-
-
-def renew(conn: Connection, id: int) -> str:
-    """A new token in place of the old one."""
+def add_annotator(store: Store, name: str, admin: bool = False) -> str:
+    """Add an annotator and return their token, which cannot be read again."""
+    name = checked_name(unicodedata.normalize("NFC", name), "the name of an annotator", 64)
     token = secrets.token_urlsafe(24)
-    _set(conn, id, _hash(token))
+    row = {"name": name, "token_sha256": _hash(token), "admin": admin, "created": time.time()}
+    with store.writing() as conn:
+        if find_annotator(store, name) is not None:
+            raise DataError(
+                "an annotator of this name exists already; choose another, or renew the token",
+                text=name,
+            )
+        conn.execute(insert(annotators).values(row))
     return token
 
 
-def revoke(conn: Connection, id: int) -> None:
-    """No token any more."""
-    _set(conn, id, None)
+def renew_token(store: Store, annotator_id: int) -> str:
+    """Replace an annotator's token and return the new one."""
+    token = secrets.token_urlsafe(24)
+    _set_token(store, annotator_id, _hash(token))
+    return token
 
 
-def by_token(conn: Connection, token: str) -> Annotator | None:
-    """Whose token it is."""
-    return next(iter(_found(conn, annotators.c.token_sha256 == _hash(token))), None)
+def revoke_token(store: Store, annotator_id: int) -> None:
+    """Take an annotator's token away; their answers stay."""
+    _set_token(store, annotator_id, None)
 
 
-def named(conn: Connection, name: str) -> Annotator | None:
-    """An annotator by name, however the keyboard writes its accents."""
+def _set_token(store: Store, annotator_id: int, hashed: str | None) -> None:
+    changed = update(annotators).where(annotators.c.id == annotator_id).values(token_sha256=hashed)
+    with store.writing() as conn:
+        if conn.execute(changed).rowcount == 0:
+            raise NotFoundError("annotator", annotator_id)
+
+
+def annotator_by_token(store: Store, token: str) -> Annotator | None:
+    """Return the annotator with this token."""
+    return next(iter(_select(store, annotators.c.token_sha256 == _hash(token))), None)
+
+
+def find_annotator(store: Store, name: str) -> Annotator | None:
+    """Return the annotator with this name, however the keyboard writes its accents."""
     name = unicodedata.normalize("NFC", name)
-    return next(iter(_found(conn, annotators.c.name == name)), None) if is_key(name) else None
+    return next(iter(_select(store, annotators.c.name == name)), None) if is_key(name) else None
 
 
-def everybody(conn: Connection) -> list[Annotator]:
-    """All, in the order they came."""
-    return _found(conn)
+def list_annotators(store: Store) -> list[Annotator]:
+    """Return all annotators in the order they were added."""
+    return _select(store)
 
 
-def _found(conn: Connection, *where: Any) -> list[Annotator]:
-    found = conn.execute(select(annotators).where(*where).order_by(annotators.c.id))
-    return [Annotator(row.id, row.name, row.admin) for row in found]
-
-
-def _set(conn: Connection, id: int, hashed: str | None) -> None:
-    if (
-        conn.execute(
-            update(annotators).where(annotators.c.id == id).values(token_sha256=hashed)
-        ).rowcount
-        == 0
-    ):
-        raise NotFoundError("annotator", id)
+def _select(store: Store, *where: Any) -> list[Annotator]:
+    with store.reading() as conn:
+        rows = conn.execute(select(annotators).where(*where).order_by(annotators.c.id))
+        return [Annotator(row.id, row.name, row.admin) for row in rows]
 
 
 def _hash(token: str) -> str:

@@ -1,4 +1,4 @@
-"""What is said now: answers that count, and how many there are."""
+"""The current answers (after undo and adjudication) and their counts."""
 
 from __future__ import annotations
 
@@ -7,150 +7,133 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, select
 
-from seqmix.serve.store import annotators as people
-from seqmix.serve.store.answers import as_event
-from seqmix.serve.store.records import Answer, Counts, Work, is_key, loads
-from seqmix.serve.store.schema import annotators, current, events, meta, queue
+from seqmix.serve.store.annotators import list_annotators
+from seqmix.serve.store.events import as_event
+from seqmix.serve.store.records import STREAMS, Answer, Counts, Work, is_key
+from seqmix.serve.store.schema import annotators, current, events, queue
+from seqmix.serve.store.store import Store
 
-_MOST = 1000  # answers to a page
+_ANSWERS = select(events, annotators.c.name.label("annotator")).join(
+    annotators, annotators.c.id == events.c.annotator_id
+)
 
 
-def answers(conn: Connection, sentence_id: str | None, overridden: bool) -> list[Answer]:
-    """Adjudications, then what each annotator says, those who answered first in front."""
+def current_answers(
+    store: Store, sentence_id: str | None = None, overridden: bool = False
+) -> list[Answer]:
+    """Return adjudications, then each annotator's answer, those who answered first in front.
+
+    Answers to an adjudicated sentence are left out unless `overridden`.
+    """
     if sentence_id is not None and not is_key(sentence_id):
         return []
     where = () if sentence_id is None else (events.c.sentence_id == sentence_id,)
-    judged = (
-        _said()
-        .join(queue, queue.c.gold == events.c.seq)
-        .where(events.c.kind == "adjudicate", *where)
+    judged = _ANSWERS.join(queue, queue.c.gold == events.c.seq).where(
+        events.c.kind == "adjudicate", *where
     )
-    over = _read(conn, judged.order_by(events.c.seq))
-    own = _read(
-        conn,
-        _said()
-        .join(current, current.c.seq == events.c.seq)
-        .where(*where)
-        .order_by(current.c.since),
+    by_annotators = _ANSWERS.join(current, current.c.seq == events.c.seq).where(*where)
+    with store.reading() as conn:
+        decisions = _read(conn, judged.order_by(events.c.seq))
+        answers = _read(conn, by_annotators.order_by(current.c.since))
+    hidden = set() if overridden else {answer.sentence_id for answer in decisions}
+    return decisions + [answer for answer in answers if answer.sentence_id not in hidden]
+
+
+def gold_answers(store: Store, *streams: str) -> list[Answer]:
+    """Return the answer that counts of every answered sentence of some streams, in random order."""
+    answers = _ANSWERS.join(queue, queue.c.gold == events.c.seq)
+    with store.reading() as conn:
+        in_streams = queue.c.stream.in_(streams or STREAMS)
+        return _read(conn, answers.where(in_streams).order_by(queue.c.lot))
+
+
+def answered_by_others_only(store: Store, annotator_id: int, ids: Collection[str]) -> set[str]:
+    """Return the sentences this annotator may still be asked about and must not see answers to."""
+    answers = select(current.c.sentence_id, current.c.annotator_id)
+    with store.reading() as conn:
+        rows = conn.execute(answers.where(current.c.sentence_id.in_(ids))).all()
+    mine = {row.sentence_id for row in rows if row.annotator_id == annotator_id}
+    return {row.sentence_id for row in rows} - mine
+
+
+def read_counts(store: Store, annotator_id: int | None = None) -> Counts:
+    """Return how many sentences there are and how many of them are answered."""
+    is_label = current.c.kind == "label"
+    by_state = (
+        select(queue.c.stream, queue.c.state, func.count())
+        .where(queue.c.stream.in_(STREAMS), queue.c.state.in_(("held", "done")))  # few: not free
+        .group_by(queue.c.stream, queue.c.state)
     )
-    gone = set() if overridden else {answer.sentence_id for answer in over}
-    return over + [answer for answer in own if answer.sentence_id not in gone]
-
-
-def gold(conn: Connection, streams: Collection[str]) -> list[Answer]:
-    """The answer that counts of every answered sentence of some streams, in the random order."""
-    wanted = _said().join(queue, queue.c.gold == events.c.seq).where(queue.c.stream.in_(streams))
-    return _read(conn, wanted.order_by(queue.c.lot))
-
-
-def unread(conn: Connection, annotator_id: int, ids: Collection[str]) -> set[str]:
-    """Of these sentences those that others answered and this annotator did not: they may be asked yet, and must not know."""
-    said = conn.execute(
-        select(current.c.sentence_id, current.c.annotator_id).where(current.c.sentence_id.in_(ids))
-    ).all()
-    return {row.sentence_id for row in said} - {
-        row.sentence_id for row in said if row.annotator_id == annotator_id
-    }
-
-
-def history(conn: Connection, annotator_id: int, n: int) -> list[Answer]:
-    """An annotator's answers that count, the newest first."""
-    said = (
-        _said()
-        .join(current, current.c.seq == events.c.seq)
-        .where(current.c.annotator_id == annotator_id)
-    )
-    return _read(conn, said.order_by(current.c.seq.desc()).limit(max(0, min(n, _MOST))))
-
-
-def counts(conn: Connection, annotator_id: int | None) -> Counts:
-    """How far the project is."""
-    label = current.c.kind == "label"
-    by_state = select(queue.c.stream, queue.c.state, func.count()).group_by(
-        queue.c.stream, queue.c.state
-    )
-    by_state = by_state.where(
-        queue.c.stream.in_(("active", "audit", "seed")), queue.c.state.in_(("held", "done"))
-    )  # not the many free
-    pool = loads(conn.execute(select(meta.c.value).where(meta.c.key == "pool")).scalar())
-    n: Mapping[tuple[str, str], int] = {
-        (stream, state): size for stream, state, size in conn.execute(by_state)
-    }
     twice = (
         select(current.c.sentence_id)
-        .where(label)
+        .where(is_label)
         .group_by(current.c.sentence_id)
         .having(func.count() > 1)
         .subquery()
     )
-    skipped = select(func.count(current.c.sentence_id.distinct())).join_from(
-        current, queue, queue.c.sentence_id == current.c.sentence_id
+    skipped = (
+        select(func.count(current.c.sentence_id.distinct()))
+        .join_from(current, queue, queue.c.sentence_id == current.c.sentence_id)
+        .where(current.c.kind == "skip", queue.c.state != "done")
     )
-    return Counts(
-        sentences=pool or 0,
-        labeled=n.get(("active", "done"), 0) + n.get(("audit", "done"), 0),
-        audit=n.get(("audit", "done"), 0),
-        active=n.get(("active", "done"), 0),
-        held=n.get(("active", "held"), 0) + n.get(("audit", "held"), 0),
-        skipped=int(
-            conn.execute(
-                skipped.where(current.c.kind == "skip", queue.c.state != "done")
-            ).scalar_one()
-        ),
-        overlap=int(conn.execute(select(func.count()).select_from(twice)).scalar_one()),
-        seed=n.get(("seed", "done"), 0),
-        mine=int(
-            conn.execute(
-                select(func.count()).where(label, current.c.annotator_id == annotator_id)
-            ).scalar_one()
-        ),
-        events=int(conn.execute(select(func.coalesce(func.max(events.c.seq), 0))).scalar_one()),
-    )
+    mine = select(func.count()).where(is_label, current.c.annotator_id == annotator_id)
+    newest = select(func.coalesce(func.max(events.c.seq), 0))
+    with store.reading() as conn:
+        pool = store.read_note("pool")
+        n: Mapping[tuple[str, str], int] = {
+            (stream, state): size for stream, state, size in conn.execute(by_state)
+        }
+        audit, active = n.get(("audit", "done"), 0), n.get(("active", "done"), 0)
+        return Counts(
+            sentences=pool or 0,
+            labeled=active + audit,
+            audit=audit,
+            active=active,
+            held=n.get(("active", "held"), 0) + n.get(("audit", "held"), 0),
+            skipped=int(conn.execute(skipped).scalar_one()),
+            overlap=int(conn.execute(select(func.count()).select_from(twice)).scalar_one()),
+            seed=n.get(("seed", "done"), 0),
+            mine=int(conn.execute(mine).scalar_one()),
+            events=int(conn.execute(newest).scalar_one()),
+        )
 
 
-def work(conn: Connection) -> list[Work]:
-    """Who did how much."""
-    now = select(current.c.annotator_id, current.c.kind, func.count()).group_by(
+def work_by_annotator(store: Store) -> list[Work]:
+    """Return how much each annotator did."""
+    by_kind = select(current.c.annotator_id, current.c.kind, func.count()).group_by(
         current.c.annotator_id, current.c.kind
     )
-    spent = select(events.c.annotator_id, func.sum(events.c.seconds)).group_by(
+    time_spent = select(events.c.annotator_id, func.sum(events.c.seconds)).group_by(
         events.c.annotator_id
     )
-    said: Mapping[tuple[int, str], int] = {(id, kind): n for id, kind, n in conn.execute(now)}
-    seconds: Mapping[int, float] = {id: float(total) for id, total in conn.execute(spent)}
-    return [
-        Work(
-            who,
-            said.get((who.id, "label"), 0),
-            said.get((who.id, "skip"), 0),
-            seconds.get(who.id, 0.0),
-        )
-        for who in people.everybody(conn)
-    ]
-
-
-def _said() -> Select[Any]:
-    return select(events, annotators.c.name.label("who")).join(
-        annotators, annotators.c.id == events.c.annotator_id
-    )
-
-
-def _read(conn: Connection, wanted: Select[Any]) -> list[Answer]:
-    found = []
-    for row in conn.execute(wanted):
-        said = as_event(row)
-        found.append(
-            Answer(
-                said.seq,
-                said.sentence_id,
-                said.annotator_id,
-                row.who,
-                said.kind,
-                said.spans,
-                said.sure,
-                said.seconds,
-                said.at,
-                said.stream,
+    with store.reading() as conn:
+        n: Mapping[tuple[int, str], int] = {(id, kind): n for id, kind, n in conn.execute(by_kind)}
+        seconds: Mapping[int, float] = {id: float(total) for id, total in conn.execute(time_spent)}
+        return [
+            Work(
+                annotator,
+                n.get((annotator.id, "label"), 0),
+                n.get((annotator.id, "skip"), 0),
+                seconds.get(annotator.id, 0.0),
             )
+            for annotator in list_annotators(store)
+        ]
+
+
+def _read(conn: Connection, answers: Select[Any]) -> list[Answer]:
+    return [
+        Answer(
+            event.seq,
+            event.sentence_id,
+            event.annotator_id,
+            row.annotator,
+            event.kind,
+            event.spans,
+            event.sure,
+            event.seconds,
+            event.at,
+            event.stream,
         )
-    return found
+        for row in conn.execute(answers)
+        for event in (as_event(row),)
+    ]

@@ -1,7 +1,7 @@
-"""Group commit: answers that arrive together are written in one transaction, so that they share one wait for the disk.
+"""Group commit: answers that arrive together share one transaction and so one wait for the disk.
 
-Each still is on the disk before its sender hears of it. On a slow disk eight people who save at once would wait for each other's eight
-syncs, and whoever asks for the next sentence behind them.
+Each answer is on the disk before its sender gets a response. Without this, eight people who save at
+once would wait for each other's eight syncs, and whoever asks for the next sentence behind them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from seqmix.serve.store.store import Store
 
 T = TypeVar("T")
 _MOST = 64  # jobs to a transaction
-_REFUSALS = (DataError, NotFoundError, StaleError)  # what is wrong with one job and no other
+_REFUSALS = (DataError, NotFoundError, StaleError)  # errors that concern a single job
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class _Job:
     future: Future[Any] = field(default_factory=Future)
 
 
-class Turns:
-    """One thread that does all writing of a server, as many jobs at a time as are waiting."""
+class GroupCommit:
+    """The only thread of a server that writes, as many jobs at a time as are waiting."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -38,38 +38,41 @@ class Turns:
         self._thread = threading.Thread(target=self._run, daemon=True, name="writer")
         self._thread.start()
 
-    async def take(self, work: Callable[[], T], durable: bool = True) -> T:
-        """What `work` returns, once it is written for good; `work` uses the store as it would alone."""
+    async def commit(self, work: Callable[[], T], durable: bool = True) -> T:
+        """Return what `work` returns, once what it wrote to the store is committed."""
         job = _Job(work, durable)
         self._jobs.put(job)
         result: T = await asyncio.wrap_future(job.future)
         return result
 
     def close(self) -> None:
-        """Finish what is waiting, and end."""
+        """Finish the waiting jobs and stop."""
         self._jobs.put(None)
         self._thread.join(10)
 
     def _run(self) -> None:
-        going = True
-        while going:
+        running = True
+        while running:
             waiting = [self._jobs.get()]
             try:
                 while len(waiting) < _MOST:
                     waiting.append(self._jobs.get_nowait())
             except Empty:
                 pass
-            going = None not in waiting
+            running = None not in waiting
             jobs = [
                 job
                 for job in waiting
                 if job is not None and job.future.set_running_or_notify_cancel()
             ]
             if jobs:
-                self._together(jobs)
+                self._commit(jobs)
 
-    def _together(self, jobs: Sequence[_Job]) -> None:
-        """subtle: nobody is told anything before the commit. A refused job is rolled back alone; any other trouble takes all with it."""
+    def _commit(self, jobs: Sequence[_Job]) -> None:
+        """Run jobs in one transaction; a refused job is rolled back alone.
+
+        subtle: no future is resolved before the commit, which can still fail for all of them.
+        """
         results: list[tuple[_Job, Any, Exception | None]] = []
         try:
             with self._store.writing(durable=any(job.durable for job in jobs)) as conn:
@@ -81,8 +84,8 @@ class Turns:
                         results.append((job, None, refusal))
         except Exception as error:
             results = [(job, None, error) for job in jobs]
-        for job, result, trouble in results:
-            if trouble is None:
+        for job, result, failure in results:
+            if failure is None:
                 job.future.set_result(result)
             else:
-                job.future.set_exception(trouble)
+                job.future.set_exception(failure)

@@ -1,13 +1,13 @@
-"""A store in PostgreSQL: which URLs may name one, whom we send a password to, and how long we wait for each other.
+"""PostgreSQL: which URLs may name a store, which hosts get a password, and how long writers wait.
 
-project.toml may come from a stranger, so a database is used only where this user has said so before: with `init --store`, with
-`seqmix project --trust`, or with SEQMIX_TRUST_STORE. Which ones is kept in known_databases in the user's folder for settings.
+project.toml may come from a stranger, so a database is used only after this user allowed it: with
+`init --store`, `seqmix project --trust` or SEQMIX_TRUST_STORE. The allowed ones are listed in
+known_databases in the user's configuration folder.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from seqmix.errors import ConfigError, DataError, StoreError
 
 TRUST = "SEQMIX_TRUST_STORE"
 _DRIVERS = ("postgresql", "postgres", "postgresql+psycopg")
-_OPTIONS = {
+_OPTIONS = {  # none of these reads or writes a file
     "host",
     "port",
     "sslmode",
@@ -29,106 +29,114 @@ _OPTIONS = {
     "application_name",
     "target_session_attrs",
     "connect_timeout",
-}  # these reach no file
-_LOCK = 0x5E91  # writers of one database take turns by this number, as SQLite's do by itself
-_TURN, _SILENT = (
-    30_000,
-    15_000,
-)  # milliseconds: a wait for a turn is given up, a transaction that says nothing is ended
-_REQUIRES_AUTH = 160_000  # libpq that can refuse ways to send a password
+}
+_LOCK = 0x5E91  # the advisory lock that makes writers of a database take turns
+_LOCK_WAIT = 30_000  # milliseconds after which waiting for a turn fails
+_IDLE_WAIT = 15_000  # milliseconds after which an idle transaction is ended
+_REQUIRES_AUTH = 160_000  # the libpq that can refuse ways to send a password
 
 
 def check_url(url: str) -> None:
-    """Refuse what is no database of a project: any file, any other driver, options that read or write files."""
+    """Refuse a file, any other driver, and options that read or write files."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         raise ConfigError("store must be postgresql://user@host/database; found no URL") from None
     if parsed.drivername not in _DRIVERS:
         raise ConfigError(
-            f"store must be postgresql://user@host/database, or left out for a file of its own; found {parsed.drivername}:"
+            "store must be postgresql://user@host/database, or left out to use a file in the"
+            f" project; found {parsed.drivername}:"
         )
-    if other := sorted(set(parsed.query) - _OPTIONS):
+    if unknown := sorted(set(parsed.query) - _OPTIONS):
         raise ConfigError(
-            f"store may have the options {', '.join(sorted(_OPTIONS))}; found {other[0]!r}"
+            f"store may have the options {', '.join(sorted(_OPTIONS))}; found {unknown[0]!r}"
         )
-    if any(c.isspace() or not c.isprintable() for c in place(url)):
+    if any(c.isspace() or not c.isprintable() for c in host_and_port(url)):
         raise ConfigError("store must name a host without white space")
 
 
-def place(url: str) -> str:
-    """Whom a URL has us talk to: host and port."""
+def host_and_port(url: str) -> str:
+    """Return the host and port that a URL leads to, such as db.example:5432."""
     parsed = make_url(url)
     parts = []
-    for key, given, usual in (("host", parsed.host, "local"), ("port", parsed.port, "5432")):
-        named = parsed.query.get(key, ())
-        every = [
-            *((str(given),) if given else ()),
-            *((named,) if isinstance(named, str) else named),
+    for key, value, default in (("host", parsed.host, "local"), ("port", parsed.port, "5432")):
+        option = parsed.query.get(key, ())
+        values = [
+            *((str(value),) if value else ()),
+            *((option,) if isinstance(option, str) else option),
         ]
-        parts.append(",".join(every).lower() or usual)
+        parts.append(",".join(values).lower() or default)
     return ":".join(parts)
 
 
 def need_trust(url: str, folder: Path) -> None:
-    """Refuse a database that this user has not used before: a password could go to a stranger."""
-    wanted = place(url)
-    if wanted in os.environ.get(TRUST, "").split():
+    """Refuse a database that this user has not allowed: a password could go to a stranger."""
+    place = host_and_port(url)
+    if place in os.environ.get(TRUST, "").split():
         return
-    with suppress(FileNotFoundError), open_plain(_known(), "rb") as file:
-        if wanted in file.read().decode("utf-8", "replace").split("\n"):
+    with suppress(FileNotFoundError), open_plain(_known_databases(), "rb") as file:
+        if place in file.read().decode("utf-8", "replace").split("\n"):
             return
     raise StoreError(
-        f"{folder} has its store at {wanted}, a database you have not used before; if you know it, say so with: "
-        f"seqmix project {folder} --trust (or {TRUST}={wanted})"
+        f"{folder} has its store at {place}, a database you have not used before;"
+        f" if you know it, run: seqmix project {folder} --trust (or set {TRUST}={place})"
     )
 
 
 def trust(url: str) -> None:
-    """Note that this user knows a database."""
+    """Allow a database for this user."""
     try:
         with suppress(StoreError):
             need_trust(url, Path())
             return
-        make_folder(_known().parent)
-        with open_plain(_known(), "ab", 0o600) as file:
-            file.write(f"{place(url)}\n".encode())
+        make_folder(_known_databases().parent)
+        with open_plain(_known_databases(), "ab", 0o600) as file:
+            file.write(f"{host_and_port(url)}\n".encode())
     except OSError as error:
         raise DataError(
-            f"cannot note that you know this database: {error.strerror}; set {TRUST}={place(url)} instead",
-            _known(),
+            f"cannot note that you know this database: {error.strerror};"
+            f" set {TRUST}={host_and_port(url)} instead",
+            _known_databases(),
         ) from error
 
 
+def _known_databases() -> Path:
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return folder / "seqmix" / "known_databases"
+
+
 def connect_args(url: URL) -> dict[str, Any]:
-    """How to reach a server. subtle: a password from the environment or a password file is not sent in the clear, nor as MD5."""
+    """Return how to reach a server.
+
+    A password from the environment or a password file is not sent in the clear, nor as MD5.
+    """
     import psycopg
 
-    found: dict[str, Any] = {
+    args: dict[str, Any] = {
         "connect_timeout": 10,
         "keepalives_idle": 10,
         "keepalives_interval": 5,
         "keepalives_count": 3,
+        "tcp_user_timeout": _LOCK_WAIT,
     }
-    found["tcp_user_timeout"] = _TURN
     if (
         url.password is None
         and "PGREQUIREAUTH" not in os.environ
         and psycopg.pq.version() >= _REQUIRES_AUTH
     ):
-        found["require_auth"] = "!password,!md5"
-    return found
+        args["require_auth"] = "!password,!md5"
+    return args
 
 
 def on_connect(new: bool, dbapi: Any, _: object) -> None:
-    """A server set to lose the last answers in a power cut is told not to; one of us that is frozen must not stop the others for long."""
-    limits: Mapping[str, int] = {
-        "lock_timeout": _TURN,
-        **({} if new else {"idle_in_transaction_session_timeout": _SILENT}),
-    }
+    """Make commits durable, and limit how long a frozen server can stop the others."""
+    limits = {"lock_timeout": _LOCK_WAIT}
+    if not new:
+        limits["idle_in_transaction_session_timeout"] = _IDLE_WAIT
     with dbapi.cursor() as cursor:
         cursor.execute(
-            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+            "SELECT set_config('synchronous_commit', 'on', false)"
+            " WHERE current_setting('synchronous_commit') = 'off'"
         )
         for name, milliseconds in limits.items():
             cursor.execute("SELECT set_config(%s, %s, false)", (name, str(milliseconds)))
@@ -136,17 +144,9 @@ def on_connect(new: bool, dbapi: Any, _: object) -> None:
 
 
 def on_begin(conn: Connection) -> None:
-    """Writers wait for their turn at the start."""
+    """Let writers wait for their turn at the start of a transaction."""
     writes = conn.get_execution_options().get("seqmix_writes")
     if writes:
         conn.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
         if writes != "durable":
             conn.exec_driver_sql("SET LOCAL synchronous_commit = off")
-
-
-def _known() -> Path:
-    return (
-        Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-        / "seqmix"
-        / "known_databases"
-    )

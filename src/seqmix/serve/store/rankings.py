@@ -1,9 +1,9 @@
-"""What the trainer hands over: a new order of the sentences with suggestions, a line about the training, and generated sentences."""
+"""Results of a training: a ranking with suggestions, its figures, and generated sentences."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
@@ -13,6 +13,7 @@ from seqmix.serve.store.records import (
     Generated,
     Generation,
     Mark,
+    Notes,
     Rank,
     checked_marks,
     digest,
@@ -21,128 +22,109 @@ from seqmix.serve.store.records import (
     loads,
 )
 from seqmix.serve.store.schema import generated, generations, queue, sentences
+from seqmix.serve.store.sentences import paged
+from seqmix.serve.store.store import Store
 
-_MOST = 1000  # rows to a page
-_RANK = (
+_MOST = 1000  # generated sentences to a page
+_BATCH = 100  # ranks per transaction: a few milliseconds, as somebody may be waiting to save
+_SET_RANK = (
     update(queue)
-    .where(queue.c.sentence_id == bindparam("of"), queue.c.stream == "active")
+    .where(queue.c.sentence_id == bindparam("sentence"), queue.c.stream == "active")
     .values({name: bindparam(name) for name in ("generation", "rank", "score", "suggestion")})
 )
 
 
-def ranked(
-    conn: Connection, number: int, first: int, ranks: Sequence[Rank], tags: Collection[str]
+def publish_generation(
+    store: Store,
+    generation: Generation,
+    ranks: Iterable[Rank] = (),
+    records: Iterable[Mapping[str, Any]] = (),
+    pause: Callable[[], None] = lambda: time.sleep(0.01),
+) -> None:
+    """Write a new ranking, best first, then the generation with what it generated.
+
+    subtle: between the short transactions others save and ask. At every moment the order is the
+    beginning of the new ranking followed by the old one, which is a valid order too.
+    """
+    first = 0
+    for batch in paged(ranks, _BATCH):
+        with store.reading() as conn:
+            rows = _rank_rows(conn, generation.number, first, batch, store.tags)
+        with store.writing(durable=False) as conn:
+            conn.execute(_SET_RANK, rows)  # audit and seed sentences keep their place
+        first += len(batch)
+        pause()
+    with store.writing() as conn:
+        _write_generation(conn, generation)
+        _write_generated(store, generation.number, records)
+
+
+def _rank_rows(
+    conn: Connection, number: int, first: int, ranks: Sequence[Rank], tags: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """One stretch of a ranking as rows to write, once it is certain that its sentences and suggestions are good ones."""
-    lengths = select(sentences.c.id, sentences.c.length).where(
-        sentences.c.id.in_([rank.sentence_id for rank in ranks])
-    )
-    known: Mapping[str, int] = {row.id: row.length for row in conn.execute(lengths)}
+    """Return ranks as rows to write, once their sentences and suggestions are checked."""
+    ids = [rank.sentence_id for rank in ranks]
+    columns = select(sentences.c.id, sentences.c.length).where(sentences.c.id.in_(ids))
+    lengths: Mapping[str, int] = {row.id: row.length for row in conn.execute(columns)}
     rows = []
     for place, rank in enumerate(ranks, first):
-        if rank.sentence_id not in known:
+        if rank.sentence_id not in lengths:
             raise NotFoundError("sentence", rank.sentence_id)
-        suggestion = rank.suggestion
-        if suggestion is not None:
-            checked_marks(
-                ((m["start"], m["end"], m["tag"]) for m in suggestion["spans"]),
-                known[rank.sentence_id],
-                tags,
-            )
+        if rank.suggestion is not None:
+            spans = ((span["start"], span["end"], span["tag"]) for span in rank.suggestion["spans"])
+            checked_marks(spans, lengths[rank.sentence_id], tags)
         rows.append(
             {
-                "of": rank.sentence_id,
+                "sentence": rank.sentence_id,
                 "generation": number,
                 "rank": place,
                 "score": float(rank.score),
-                "suggestion": None if suggestion is None else dumps(suggestion),
+                "suggestion": None if rank.suggestion is None else dumps(rank.suggestion),
             }
         )
     return rows
 
 
-def put_ranks(conn: Connection, rows: Sequence[dict[str, Any]]) -> None:
-    """Write a stretch. Audit and seed sentences keep out of it: nobody chose them."""
-    conn.execute(_RANK, rows)
-
-
-def put_generation(
-    conn: Connection, made: Generation, records: Iterable[Mapping[str, Any]]
-) -> None:
-    """Close a generation: its figures, and what it generated in place of what the last one did. Vetoed sentences stay, as vetoed."""
+def _write_generation(conn: Connection, generation: Generation) -> None:
     audit = [
-        {"id": one["id"], "marks": [list(Mark(*mark)) for mark in one["marks"]]}
-        for one in made.audit
+        {"id": answer["id"], "marks": [list(Mark(*mark)) for mark in answer["marks"]]}
+        for answer in generation.audit
     ]
     values = {
-        "number": made.number,
-        "at": made.at or time.time(),
-        "labeled": made.labeled,
-        "tokens": made.tokens,
-        "spans": made.spans,
-        "dev": None if made.dev is None else dumps(made.dev),
+        "number": generation.number,
+        "at": generation.at or time.time(),
+        "labeled": generation.labeled,
+        "tokens": generation.tokens,
+        "spans": generation.spans,
+        "dev": None if generation.notes == Notes() else dumps(generation.notes.to_json()),
         "audit": dumps(audit),
-        "seconds": dumps(dict(made.seconds)),
-        "model": made.model,
+        "seconds": dumps(dict(generation.seconds)),
+        "model": generation.model,
     }
-    conn.execute(delete(generations).where(generations.c.number == made.number))
+    conn.execute(delete(generations).where(generations.c.number == generation.number))
     conn.execute(insert(generations).values(values))
-    conn.execute(delete(generated).where(generated.c.vetoed_by.is_(None)))
-    refused = vetoed(conn)
-    fresh: dict[str, dict[str, Any]] = {}
-    for place, record in enumerate(records):
-        key = digest(record["tokens"])
-        if key not in refused:
-            fresh.setdefault(
-                key, {"id": key, "generation": made.number, "place": place, "record": dumps(record)}
-            )
-    if fresh:
-        conn.execute(insert(generated), list(fresh.values()))
 
 
-def suggestion(conn: Connection, sentence_id: str) -> tuple[Mapping[str, Any] | None, int | None]:
-    """What the last model that ranked a sentence would answer, and that model's number."""
-    wanted = select(queue.c.suggestion, queue.c.generation).where(
-        queue.c.sentence_id == sentence_id, queue.c.stream == "active"
-    )
-    found = conn.execute(wanted).first() if is_key(sentence_id) else None
-    if found is None or found.generation < 0:
-        return None, None
-    return loads(found.suggestion), found.generation
+def _write_generated(store: Store, number: int, records: Iterable[Mapping[str, Any]]) -> None:
+    """Replace the generated sentences; vetoed ones stay and are not added again."""
+    rows: dict[str, dict[str, Any]] = {}
+    with store.writing() as conn:
+        conn.execute(delete(generated).where(generated.c.vetoed_by.is_(None)))
+        vetoed = vetoed_ids(store)
+        for place, record in enumerate(records):
+            id = digest(record["tokens"])
+            if id not in vetoed:
+                row = {"id": id, "generation": number, "place": place, "record": dumps(record)}
+                rows.setdefault(id, row)
+        if rows:
+            conn.execute(insert(generated), list(rows.values()))
 
 
-def newest(conn: Connection, n: int | None = None) -> list[Generation]:
-    """The last n generations (or all), oldest first."""
-    found = conn.execute(select(generations).order_by(generations.c.number.desc()).limit(n)).all()
-    return [_generation(row) for row in reversed(found)]
-
-
-def page(conn: Connection, n: int, offset: int) -> tuple[list[Generated], int]:
-    """Some generated sentences, the newest generation first, and how many there are."""
-    total = int(conn.execute(select(func.count()).select_from(generated)).scalar_one())
-    wanted = select(generated).order_by(
-        generated.c.generation.desc(), generated.c.place, generated.c.id
-    )
-    found = conn.execute(wanted.limit(max(0, min(n, _MOST))).offset(max(0, min(offset, total))))
-    return [
-        Generated(row.id, row.generation, loads(row.record), row.vetoed_by is not None)
-        for row in found
-    ], total
-
-
-def veto(conn: Connection, id: str, annotator_id: int, on: bool, now: float) -> None:
-    """Refuse a generated sentence, or take the refusal back."""
-    values = {"vetoed_by": annotator_id if on else None, "vetoed_at": now if on else None}
-    changed = update(generated).where(generated.c.id == id).values(values)
-    if not is_key(id) or conn.execute(changed).rowcount == 0:
-        raise NotFoundError("generated sentence", id)
-
-
-def vetoed(conn: Connection) -> set[str]:
-    """The ids (digests of the tokens) of all that was ever refused."""
-    return set(
-        conn.execute(select(generated.c.id).where(generated.c.vetoed_by.is_not(None))).scalars()
-    )
+def read_generations(store: Store, n: int | None = None) -> list[Generation]:
+    """Return the last n trainings (all by default), oldest first."""
+    newest = select(generations).order_by(generations.c.number.desc()).limit(n)
+    with store.reading() as conn:
+        return [_generation(row) for row in reversed(conn.execute(newest).all())]
 
 
 def _generation(row: Row[Any]) -> Generation:
@@ -151,9 +133,40 @@ def _generation(row: Row[Any]) -> Generation:
         row.labeled,
         row.tokens,
         row.spans,
-        loads(row.dev),
+        Notes.from_json(loads(row.dev) or {}),
         loads(row.audit),
         loads(row.seconds),
         row.model,
         row.at,
     )
+
+
+def read_generated(store: Store, n: int = 50, offset: int = 0) -> tuple[list[Generated], int]:
+    """Return some generated sentences, newest generation first, and how many there are."""
+    newest = select(generated).order_by(
+        generated.c.generation.desc(), generated.c.place, generated.c.id
+    )
+    with store.reading() as conn:
+        total = int(conn.execute(select(func.count()).select_from(generated)).scalar_one())
+        limit, skipped = max(0, min(n, _MOST)), max(0, min(offset, total))
+        rows = conn.execute(newest.limit(limit).offset(skipped)).all()
+    return [
+        Generated(row.id, row.generation, loads(row.record), row.vetoed_by is not None)
+        for row in rows
+    ], total
+
+
+def set_veto(store: Store, generated_id: str, annotator_id: int, on: bool = True) -> None:
+    """Keep a generated sentence out of training for good, or allow it again."""
+    values = {"vetoed_by": annotator_id if on else None, "vetoed_at": time.time() if on else None}
+    changed = update(generated).where(generated.c.id == generated_id).values(values)
+    with store.writing() as conn:
+        if not is_key(generated_id) or conn.execute(changed).rowcount == 0:
+            raise NotFoundError("generated sentence", generated_id)
+
+
+def vetoed_ids(store: Store) -> set[str]:
+    """Return `digest(tokens)` of every sentence that was vetoed."""
+    vetoed = select(generated.c.id).where(generated.c.vetoed_by.is_not(None))
+    with store.reading() as conn:
+        return set(conn.execute(vetoed).scalars())

@@ -1,4 +1,4 @@
-"""The values a store takes and gives, and what makes an answer a good one."""
+"""The values that a store takes and returns, and the checks of an answer."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from seqmix.data.scheme import tag
 from seqmix.data.sentence import Row, Span
 from seqmix.errors import DataError, StoreError, TagError
 
-Kind = Literal["label", "skip", "undo", "adjudicate"]
-Stream = Literal["active", "audit", "overlap", "seed"]
+STREAMS = ("active", "audit", "seed")
+PAGE = 500  # rows read in one go
 Ranges = tuple[tuple[int, int], ...]
 _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-_LONGEST = 1e7  # seconds; a page left open over a vacation is no error
+_LONGEST = 1e7  # seconds; a page may be left open over a vacation
 
 
 class Mark(NamedTuple):
@@ -32,7 +32,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Annotator:
-    """Somebody who answers."""
+    """A person who answers."""
 
     id: int
     name: str
@@ -41,27 +41,25 @@ class Annotator:
 
 @dataclass(frozen=True)
 class Event:
-    """One line of the history; it never changes."""
+    """An entry of the history; it never changes."""
 
     seq: int
     sentence_id: str
     annotator_id: int
-    kind: str  # Kind
+    kind: str  # label, skip, undo or adjudicate
     spans: tuple[Mark, ...]
-    sure: Ranges | None  # the tokens the answer speaks of; None: all
-    old: (
-        Mapping[str, Any] | None
-    )  # {"spans": …, "sure": …} of the answer before, by the same annotator
+    sure: Ranges | None  # the tokens the answer is about; None: all
+    old: Mapping[str, Any] | None  # {"spans": …, "sure": …} of the annotator's previous answer
     seconds: float
     at: float
-    stream: str  # Stream
+    stream: str  # active, audit, overlap or seed
     generation: int | None = None  # the ranking that chose the sentence
     undoes: int | None = None  # the seq an undo cancels
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one annotator says of one sentence now."""
+    """An annotator's current answer to a sentence, or an adjudication."""
 
     seq: int
     sentence_id: str
@@ -77,24 +75,42 @@ class Answer:
 
 @dataclass(frozen=True)
 class Rank:
-    """One sentence of a ranking, which is a list: its place there is its rank."""
+    """A sentence of a ranking, which is a list: its place there is its rank."""
 
     sentence_id: str
     score: float
-    suggestion: Mapping[str, Any] | None = (
-        None  # {"spans": [{start, end, tag, confidence}], "confidence": …}
-    )
+    suggestion: Mapping[str, Any] | None = None  # as `suggestions.suggestion` returns it
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What a training leaves for the next one and for the page."""
+
+    seq: int = 0  # the last event it has read
+    answered: int | None = None  # answers it could learn from
+    augmentation: Mapping[str, Any] | None = None  # how many sentences SeqMix was asked for
+    pool: Mapping[str, int] | None = None  # how many of the unlabeled sentences are ranked
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that are known."""
+        return {key: value for key, value in vars(self).items() if value is not None}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Notes:
+        """Return the notes that `to_json` wrote."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{key: value for key, value in values.items() if key in known})
 
 
 @dataclass(frozen=True)
 class Generation:
-    """One finished training: what it learned from, how long it took, and what it says of the audit sentences."""
+    """A finished training: what it learned from, how long it took, its audit predictions."""
 
     number: int
     labeled: int  # sentences trained on
     tokens: int = 0
     spans: int = 0
-    dev: Mapping[str, Any] | None = None
+    notes: Notes = Notes()
     audit: Sequence[Mapping[str, Any]] = ()  # [{"id": …, "marks": [[start, end, tag], …]}]
     seconds: Mapping[str, float] = field(default_factory=dict)  # by phase
     model: str | None = None  # its folder, relative to the project's
@@ -103,7 +119,7 @@ class Generation:
 
 @dataclass(frozen=True)
 class Generated:
-    """A generated sentence as `Augmented.to_record` writes it, and whether a person refused it."""
+    """A generated sentence as `Augmented.to_record` writes it, and whether it was vetoed."""
 
     id: str
     generation: int
@@ -113,7 +129,7 @@ class Generated:
 
 @dataclass(frozen=True)
 class Work:
-    """What one annotator did: answers and skips that count now, and the time spent in all."""
+    """How many answers and skips of an annotator count now, and the time spent in all."""
 
     annotator: Annotator
     labeled: int
@@ -123,9 +139,9 @@ class Work:
 
 @dataclass(frozen=True)
 class Counts:
-    """How far a project is; every number counts sentences but the last two."""
+    """How many sentences a project has and how many of them are answered."""
 
-    sentences: int = 0  # to be labeled: without the seed
+    sentences: int = 0  # all but the seed
     labeled: int = 0  # of these, answered
     audit: int = 0  # of the answered, those of the audit stream
     active: int = 0  # of the answered, the others
@@ -133,7 +149,7 @@ class Counts:
     skipped: int = 0  # skipped by somebody and labeled by nobody
     overlap: int = 0  # answered by two or more
     seed: int = 0  # labeled before the project began
-    mine: int = 0  # labeled by the annotator asked for
+    mine: int = 0  # labeled by the annotator who asks
     events: int = 0  # seq of the newest event
 
     @property
@@ -143,46 +159,43 @@ class Counts:
 
 
 def checked_marks(marks: Iterable[Any], length: int, tags: Collection[str]) -> tuple[Mark, ...]:
-    """Marks in order, once it is certain that each lies inside the sentence, has a known tag and overlaps no other."""
-    found: list[Mark] = []
-    for given in marks:
+    """Return marks in order; refuse one that is outside, has an unknown tag or overlaps."""
+    checked: list[Mark] = []
+    for item in marks:
         try:
-            mark = Mark(*given)
+            mark = Mark(*item)
         except TypeError as error:
-            raise TagError("a span is a start, an end and a tag", text=str(given)[:80]) from error
-        if (
-            type(mark.start) is not int
-            or type(mark.end) is not int
-            or not 0 <= mark.start < mark.end <= length
-        ):
+            raise TagError("a span is a start, an end and a tag", text=str(item)[:80]) from error
+        if not _inside(mark.start, mark.end, length):
             raise TagError(
                 f"a span must lie inside its sentence of {length} tokens",
                 text=f"{mark.start} to {mark.end}",
             )
         if mark.tag not in tags:
             raise TagError(f"unknown tag; this project has {', '.join(tags)}", text=str(mark.tag))
-        found.append(mark)
-    found.sort()
-    for one, other in pairwise(found):
-        if other.start < one.end:
+        checked.append(mark)
+    checked.sort()
+    for a, b in pairwise(checked):
+        if b.start < a.end:
             raise TagError(
                 "spans must not overlap",
-                text=f"{one.tag} on tokens {one.start} to {one.end}, {other.tag} on {other.start} to {other.end}",
+                text=f"{a.tag} on tokens {a.start} to {a.end}, {b.tag} on {b.start} to {b.end}",
             )
-    return tuple(found)
+    return tuple(checked)
+
+
+def _inside(start: object, end: object, length: int) -> bool:
+    return type(start) is int and type(end) is int and 0 <= start < end <= length
 
 
 def checked_sure(sure: Iterable[Any] | None, marks: Sequence[Mark], length: int) -> Ranges | None:
-    """The part an answer speaks of as ranges in order; None when that is the whole sentence. Who marks a span is sure of it."""
+    """Return the part an answer is about as ranges in order, every mark included; None: all."""
     if sure is None:
         return None
     taken = bytearray(length)
     for pair in [*sure, *((mark.start, mark.end) for mark in marks)]:
-        if (
-            not isinstance(pair, tuple | list)
-            or len(pair) != 2
-            or any(type(n) is not int for n in pair)
-            or not 0 <= pair[0] < pair[1] <= length
+        if not (
+            isinstance(pair, tuple | list) and len(pair) == 2 and _inside(pair[0], pair[1], length)
         ):
             raise DataError(
                 f"a sure part must lie inside its sentence of {length} tokens", text=str(pair)
@@ -199,24 +212,24 @@ def checked_sure(sure: Iterable[Any] | None, marks: Sequence[Mark], length: int)
 
 
 def checked_seconds(seconds: float) -> float:
-    """The time spent, as a number that can be added up."""
+    """Return the time spent on an answer, at most some months."""
     if not isinstance(seconds, int | float) or not math.isfinite(seconds) or seconds < 0:
         raise DataError("seconds must be a number, 0 or more", text=str(seconds)[:80])
     return min(float(seconds), _LONGEST)
 
 
 def checked_name(name: str, what: str, longest: int = 200) -> str:
-    """A name any database can hold and any page can show: not empty, printable, not too long."""
+    """Return a name that any database can hold and any page can show; refuse any other."""
     if not name or len(name) > longest or not name.isprintable() or name != name.strip():
         raise DataError(
-            f"expected {what} of 1 to {longest} printable characters, without space around it",
+            f"expected {what} of 1 to {longest} printable characters without space around it",
             text=name,
         )
     return name
 
 
 def is_key(id: str) -> bool:
-    """Whether any database can look this up: whole characters, no NUL, not endless."""
+    """Whether any database can look this up: whole characters, no NUL, not too long."""
     try:
         return 0 < len(id.encode()) <= 1000 and "\0" not in id
     except UnicodeEncodeError:
@@ -224,38 +237,38 @@ def is_key(id: str) -> bool:
 
 
 def rows(marks: Iterable[Mark], sure: Ranges | None, length: int) -> tuple[Row, ...]:
-    """An answer as BIO tag rows; outside the part that is sure they are missing."""
+    """Return an answer as BIO tags, None outside the sure part."""
     tags: list[Row] = list(tag((Span(m.start, m.end, m.tag) for m in marks), length))
     if sure is None:
         return tuple(tags)
-    known = {at for start, end in sure for at in range(start, end)}
-    return tuple(row if at in known else None for at, row in enumerate(tags))
+    inside = {at for start, end in sure for at in range(start, end)}
+    return tuple(row if at in inside else None for at, row in enumerate(tags))
 
 
 def digest(tokens: Sequence[str]) -> str:
-    """The same for the same tokens: how duplicates are found, and the id of a generated sentence."""
+    """Return a hash of the tokens; duplicates have the same, and generated sentences use it as id."""
     return sha256(json.dumps(list(tokens)).encode()).hexdigest()[:32]
 
 
 def dumps(value: Any) -> str:
-    """JSON in ASCII, which every database holds: NUL and half surrogate pairs are escaped.
+    """Return JSON in ASCII, which every database holds: NUL and lone surrogates are escaped.
 
     subtle: two halves side by side would be read back as one character, so they are refused.
     """
     text = json.dumps(value, separators=(",", ":"))
     if "\\ud" in text and _HALVES.search(json.dumps(value, ensure_ascii=False)):
         raise DataError(
-            "two halves of a surrogate pair stand side by side; expected whole characters",
+            "two halves of a surrogate pair are side by side; expected whole characters",
             text=text,
         )
     return text
 
 
 def loads(text: str | None) -> Any:
-    """The inverse of `dumps`; None stays None."""
+    """Return the value that `dumps` wrote; None stays None."""
     try:
         return None if text is None else json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(
-            "the store holds a value that we did not write; restore the project from a backup"
+            "the store holds a value that seqmix did not write; restore the project from a backup"
         ) from error

@@ -57,7 +57,7 @@ def _train(trainer: Trainer, pulse: Pulse) -> None:
     trainer.clean(0)
     pulse.say(WAITING)
     tags = trainer.project.settings.tags
-    while trainer.project.store.current_tags() == tags:
+    while trainer.project.store.read_tags() == tags:
         try:
             if not trainer.step():
                 time.sleep(_LOOK)
@@ -114,7 +114,7 @@ class Pulse:
     def _note(self) -> None:
         with self._lock:
             said = {"phase": self.phase, "failed": self.failed, "since": self.since}
-        self.project.store.note(NOTE, {**said, "at": time.time(), "pid": os.getpid()})
+        self.project.store.write_note(NOTE, {**said, "at": time.time(), "pid": os.getpid()})
 
 
 def _die_with(parent: int | None) -> None:

@@ -30,7 +30,21 @@ from seqmix.protocols import Tagger
 from seqmix.query.spec import PolicySpec
 from seqmix.serve.project import Project
 from seqmix.serve.project_status import WAITING, answered, news
-from seqmix.serve.store.records import Counts, Generation, Rank, digest
+from seqmix.serve.store.current import read_counts
+from seqmix.serve.store.events import read_events
+from seqmix.serve.store.rankings import (
+    publish_generation,
+    read_generated,
+    read_generations,
+    vetoed_ids,
+)
+from seqmix.serve.store.records import Counts, Generation, Notes, Rank, digest
+from seqmix.serve.store.sentences import (
+    read_audit_sentences,
+    read_labeled,
+    read_sentences,
+    unlabeled_ids,
+)
 from seqmix.serve.trainer.suggestions import Guess, guessed_marks, suggestion, with_quota
 
 Report = Callable[[str], None]
@@ -72,8 +86,8 @@ class Trainer:
     def step(self) -> bool:
         """Rank or train if it is time to; whether it was."""
         store, settings = self.project.store, self.project.settings
-        last = next(iter(store.generations(1)), None)
-        counts, asked = store.counts(), store.noted(TRAIN_NOW)
+        last = next(iter(read_generations(store, 1)), None)
+        counts, asked = read_counts(store), store.read_note(TRAIN_NOW)
         due = (
             asked is not None
             or news(counts, settings, last) >= settings.batch
@@ -84,8 +98,8 @@ class Trainer:
             ranks = self.train(last, counts)
         elif ranks:
             self.rank_unseen()
-        if asked is not None and store.noted(TRAIN_NOW) == asked:
-            self.write(lambda: store.note(TRAIN_NOW, None))
+        if asked is not None and store.read_note(TRAIN_NOW) == asked:
+            self.write(lambda: store.write_note(TRAIN_NOW, None))
         return ranks
 
     def rank_unseen(self) -> None:
@@ -105,9 +119,9 @@ class Trainer:
             scores = self.parts.spread.choose(view, size, rng)
             ranks = [Rank(id, float(score)) for id, score in scores.items()]
         made = Generation(
-            0, 0, dev={"seq": 0, "pool": {"ranked": len(ranks), "of": store.counts().left}}
+            0, 0, notes=Notes(pool={"ranked": len(ranks), "of": read_counts(store).left})
         )
-        self.write(lambda: store.publish(made, ranks))
+        self.write(lambda: publish_generation(store, made, ranks))
         self.report(WAITING)
 
     def train(self, last: Generation | None, counts: Counts) -> bool:
@@ -128,7 +142,7 @@ class Trainer:
         with clock.phase("mixing"):
             made = learner.augment(batch)
             fresh = {digest(one.sentence.tokens): one for one in learner.generated}
-            learner.generated = [one for key, one in fresh.items() if key not in store.vetoed()]
+            learner.generated = [one for key, one in fresh.items() if key not in vetoed_ids(store)]
         with clock.phase("training"):
             tagger = learner.train()
         with clock.phase("ranking"):
@@ -136,7 +150,7 @@ class Trainer:
             if learner.looks_back:
                 learner.remember()
         with clock.phase("auditing"):
-            audit = [s for s in store.audit_sentences() if len(s)]
+            audit = [s for s in read_audit_sentences(store) if len(s)]
             found = [
                 {"id": s.id, "marks": guessed_marks(path)}
                 for s, path in zip(audit, self.parts.paths(tagger, audit), strict=True)
@@ -157,19 +171,19 @@ class Trainer:
                 len(labeled),
                 sum(len(s) for s in labeled.values()),
                 sum(len(spans(_hard(s))) for s in labeled.values()),
-                {
-                    "seq": counts.events,
-                    "answered": answered(counts, settings),
-                    "augmentation": augmentation,
-                    "pool": {"ranked": len(ranks), "of": counts.left},
-                },
+                Notes(
+                    counts.events,
+                    answered(counts, settings),
+                    augmentation,
+                    {"ranked": len(ranks), "of": counts.left},
+                ),
                 found,
                 clock.seconds,
                 f"{self.project.models.name}/{folder.name}",
             )
             self.write(
-                lambda: store.publish(
-                    generation, ranks, [one.to_record() for one in learner.generated]
+                lambda: publish_generation(
+                    store, generation, ranks, [one.to_record() for one in learner.generated]
                 )
             )
         self.clean(number)
@@ -190,7 +204,7 @@ class Trainer:
     def _touched(self, last: Generation) -> int:
         """Sentences that the next model may learn from and that were answered, corrected or decided since."""
         ignored = () if self.project.settings.audit_train else ("audit",)
-        since = self.project.store.events(_seq(last))
+        since = read_events(self.project.store, _seq(last))
         return len(
             {
                 event.sentence_id
@@ -207,20 +221,20 @@ class Trainer:
         streams = (
             ("seed", "active", "audit") if self.project.settings.audit_train else ("seed", "active")
         )
-        labeled = {s.id: s for s in store.labeled(*streams) if s.labeled}
-        for event in store.events(
-            seq
+        labeled = {s.id: s for s in read_labeled(store, *streams) if s.labeled}
+        for event in read_events(
+            store, seq
         ):  # answered while we were reading: it belongs to the next generation
             labeled.pop(event.sentence_id, None)
         if last is None or last.number == 0:
             return labeled, list(labeled.values()), set()
-        changed = {event.sentence_id for event in store.events(_seq(last))}
+        changed = {event.sentence_id for event in read_events(store, _seq(last))}
         return labeled, [s for s in labeled.values() if s.id in changed], changed
 
     def _generated(self, labeled: Collection[str], changed: Collection[str]) -> list[Augmented]:
         """What earlier generations made, but for what was vetoed and what was made from labels that are no longer these."""
         kept: list[Augmented] = []
-        page, offset = self.project.store.generated(_PAGE, 0)[0], 0
+        page, offset = read_generated(self.project.store, _PAGE, 0)[0], 0
         while page:
             for one in page:
                 made = Augmented.from_record(one.record)
@@ -229,14 +243,16 @@ class Trainer:
                 ):
                     kept.append(made)
             offset += len(page)
-            page = self.project.store.generated(_PAGE, offset)[0]
+            page = read_generated(self.project.store, _PAGE, offset)[0]
         return kept
 
     def _pool(self, most: int, rng: np.random.Generator) -> dict[str, Sentence]:
         """Unlabeled sentences; of too many, a random sample."""
         return {
             s.id: s
-            for s in self.project.store.sentences(self.project.store.unlabeled_ids(most, rng))
+            for s in read_sentences(
+                self.project.store, unlabeled_ids(self.project.store, most, rng)
+            )
         }
 
     def _ranks(self, learner: ActiveLearner) -> list[Rank]:
@@ -274,13 +290,13 @@ class Trainer:
 
 def _seq(last: Generation) -> int:
     """The last event a generation knows of."""
-    return int((last.dev or {}).get("seq", 0))
+    return last.notes.seq
 
 
 def _grown(last: Generation, counts: Counts) -> bool:
     """Whether there are twice the sentences that generation 0 ranked."""
-    pool = (last.dev or {}).get("pool") or {}
-    return counts.left >= max(1, 2 * int(pool.get("of", 0)))
+    pool = last.notes.pool or {}
+    return counts.left >= max(1, 2 * pool.get("of", 0))
 
 
 def _hard(sentence: Sentence) -> list[str]:

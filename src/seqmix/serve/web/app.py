@@ -19,7 +19,8 @@ from starlette.responses import Response
 from seqmix.errors import DataError, NotFoundError, StaleError, StoreError
 from seqmix.serve.estimates import Estimates
 from seqmix.serve.project import Project
-from seqmix.serve.store.group_commit import Turns
+from seqmix.serve.store.annotators import annotator_by_token
+from seqmix.serve.store.group_commit import GroupCommit
 from seqmix.serve.store.records import Annotator
 from seqmix.serve.web.context import Site
 from seqmix.serve.web.credentials import Keys
@@ -55,7 +56,7 @@ def create_app(
 
     `own` is a token of this start of the server and whom it stands for; `trainer` says in words what keeps the trainer from running.
     """
-    site = Site(project, Estimates(project.store), Turns(project.store), trainer)
+    site = Site(project, Estimates(project.store), GroupCommit(project.store), trainer)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -82,7 +83,9 @@ def create_app(
     app.add_exception_handler(Exception, _broken)
     for kind in _STATUS:
         app.add_exception_handler(kind, _told)
-    return Guard(app, Keys(project.store.annotator_by_token, own), hosts, limits)
+    return Guard(
+        app, Keys(lambda token: annotator_by_token(project.store, token), own), hosts, limits
+    )
 
 
 def _serve_page(app: FastAPI, folder: Path) -> None:

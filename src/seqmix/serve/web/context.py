@@ -11,7 +11,7 @@ from fastapi import Depends, HTTPException, Request
 from seqmix.data.sentence import Sentence
 from seqmix.serve.estimates import Estimates
 from seqmix.serve.project import Project
-from seqmix.serve.store.group_commit import Turns
+from seqmix.serve.store.group_commit import GroupCommit
 from seqmix.serve.store.records import Annotator, Mark
 from seqmix.serve.store.store import Store
 
@@ -22,7 +22,7 @@ class Site:
 
     project: Project
     estimates: Estimates
-    turns: Turns
+    turns: GroupCommit
     trainer: Callable[
         [], str | None
     ]  # what keeps the trainer from running, in words; None: nothing

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from seqmix.data.sentence import Sentence
+from seqmix.serve.store.annotators import add_annotator
 from tests.support.page import TAGS, Served
 from tests.support.waiting import until
 
@@ -76,7 +77,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
             guidelines,
         )
         project = open_project(folder)
-        token = project.store.add_annotator("lena", admin=True)
+        token = add_annotator(project.store, "lena", admin=True)
         listening = socket.create_server(("127.0.0.1", 0))
         server = uvicorn.Server(
             uvicorn.Config(

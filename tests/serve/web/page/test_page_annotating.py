@@ -9,6 +9,12 @@ from typing import Any
 import pytest
 
 from seqmix.errors import StoreError
+from seqmix.serve.store.answers import save_answer
+from seqmix.serve.store.current import read_counts
+from seqmix.serve.store.events import read_events
+from seqmix.serve.store.rankings import publish_generation
+from seqmix.serve.store.sentences import read_audit_sentences, read_labeled
+from seqmix.serve.web.routes import annotating
 from tests.support.page import lines, press, ranked, shown, stored
 from tests.support.waiting import until
 
@@ -140,7 +146,9 @@ def test_only_sure_of_this_part_saves_that_part(names: Any, visit: Any) -> None:
     shown(page, "s1")
 
     assert stored(names)["s0"] == ([(0, 2, "PER")], ((0, 3),))
-    tags = next(sentence for sentence in names.project.store.labeled() if sentence.id == "s0").tags
+    tags = next(
+        sentence for sentence in read_labeled(names.project.store) if sentence.id == "s0"
+    ).tags
     assert tags == ("B-PER", "I-PER", "O", None, None, None, None)
 
 
@@ -199,14 +207,15 @@ def test_nothing_is_called_saved_before_the_server_has_said_so(
 ) -> None:
     page = visit(names.link)
     shown(page, "s0")
-    save, asked, done = names.project.store.save, [], threading.Event()
+    asked: list[Any] = []
+    done = threading.Event()
 
     def slow(*args: Any, **more: Any) -> Any:
         asked.append(args)
         assert done.wait(30)
-        return save(*args, **more)
+        return save_answer(*args, **more)
 
-    monkeypatch.setattr(names.project.store, "save", slow)
+    monkeypatch.setattr(annotating, "save_answer", slow)
     press(page, "1", "Enter", "Enter", "Enter")
     until(lambda: asked)
     page.wait_for_timeout(200)
@@ -242,19 +251,20 @@ def test_an_answer_that_was_saved_but_not_confirmed_is_sent_again_and_is_one(
 ) -> None:
     page = visit(names.link)
     shown(page, "s0")
-    save = names.project.store.save
 
     def lost(*args: Any, **more: Any) -> Any:
-        save(*args, **more)
+        save_answer(*args, **more)
         raise StoreError("the line broke")
 
     with monkeypatch.context() as broken:
-        broken.setattr(names.project.store, "save", lost)
+        broken.setattr(annotating, "save_answer", lost)
         press(page, "1", "Enter")
         page.get_by_role("alert").get_by_text("Not saved.").wait_for()
     press(page, "Enter")
     shown(page, "s1")
-    assert len([event for event in names.project.store.events() if event.sentence_id == "s0"]) == 1
+    assert (
+        len([event for event in read_events(names.project.store) if event.sentence_id == "s0"]) == 1
+    )
 
 
 def test_an_undo_that_was_done_but_not_confirmed_is_sent_again_and_is_one(
@@ -349,7 +359,7 @@ def test_one_sentence_is_open_at_a_time(names: Any, visit: Any) -> None:
     shown(page, "s1")
     page.wait_for_timeout(300)
     assert len(asked) <= 1
-    assert names.project.store.counts().held == 1
+    assert read_counts(names.project.store).held == 1
 
 
 def test_a_new_model_is_announced_and_its_figures_stand_beside(names: Any, visit: Any) -> None:
@@ -370,11 +380,11 @@ def test_of_too_few_audit_answers_nothing_is_claimed_and_then_the_level_is_named
 
     served = serve(lines(*(f"Ada met {n} ." for n in range(40))), audit_share=0.5)
     store = served.project.store
-    asked = store.audit_sentences()[:12]
+    asked = read_audit_sentences(store)[:12]
 
     def answered(sentences: Any) -> Any:
         for sentence in sentences:
-            store.save(sentence.id, 1, "label", [Mark(0, 1, "PER")])
+            save_answer(store, sentence.id, 1, "label", [Mark(0, 1, "PER")])
         return visit(served.link)
 
     def published(number: int) -> None:
@@ -382,7 +392,7 @@ def test_of_too_few_audit_answers_nothing_is_claimed_and_then_the_level_is_named
             {"id": one.id, "marks": [[0, 1, "PER"]] if at < 2 * number - 1 else []}
             for at, one in enumerate(asked)
         ]
-        store.publish(Generation(number, 10 * number, audit=marks))
+        publish_generation(store, Generation(number, 10 * number, audit=marks))
 
     published(1)
     page = answered(asked[:2])
@@ -592,7 +602,7 @@ def test_what_the_model_is_sure_of_means_something(serve: Serve, visit: Any) -> 
         Rank("s0", 1.0, {"spans": spans, "confidence": 0.0004}),
         Rank("s1", 0.5, {"spans": [], "confidence": 0.83}),
     ]
-    served.project.store.publish(Generation(1, 10), ranks)
+    publish_generation(served.project.store, Generation(1, 10), ranks)
     page = visit(served.link)
     shown(page, "s0")
     assert (
@@ -612,8 +622,8 @@ def test_the_page_says_how_far_a_training_is(names: Any, visit: Any) -> None:
 
     from seqmix.serve.store.records import Generation
 
-    names.project.store.publish(Generation(2, 20, seconds={"training": 100.0}))
-    names.project.store.note(
+    publish_generation(names.project.store, Generation(2, 20, seconds={"training": 100.0}))
+    names.project.store.write_note(
         "trainer", {"phase": "training", "since": time.time() - 40, "at": time.time()}
     )
     page = visit(names.link)
@@ -624,7 +634,7 @@ def test_the_page_says_how_far_a_training_is(names: Any, visit: Any) -> None:
 def test_a_tag_added_meanwhile_appears_on_the_open_page(names: Any, visit: Any) -> None:
     page = visit(names.link)
     shown(page, "s0")
-    names.project.store.note(
+    names.project.store.write_note(
         "tags", ["PER", "ORG", "LOC", "MISC", "Heat"]
     )  # as another process does
     page.locator("#tags .tag", has_text="Heat").wait_for()

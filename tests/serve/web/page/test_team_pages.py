@@ -11,6 +11,8 @@ import pytest
 import seqmix
 from seqmix.augment.table import Table
 from seqmix.data.scheme import spans
+from seqmix.serve.store.rankings import vetoed_ids
+from seqmix.serve.store.sentences import read_labeled
 from tests.support.page import answer_as, lines, press, ranked
 
 Serve = Callable[..., Any]
@@ -64,12 +66,12 @@ def test_a_veto_is_kept_and_can_be_taken_back(mixed: Any, visit: Any) -> None:
     button.click()
     page.locator(".card.vetoed").wait_for()
     assert button.get_attribute("aria-pressed") == "true"
-    assert len(store.vetoed()) == 1
+    assert len(vetoed_ids(store)) == 1
 
     page.reload()
     page.locator(".card.vetoed").get_by_role("button").click()
     page.locator(".card.vetoed").wait_for(state="detached")
-    assert store.vetoed() == set()
+    assert vetoed_ids(store) == set()
 
 
 def test_before_the_first_training_the_page_says_that_there_is_nothing_yet(
@@ -106,7 +108,7 @@ def test_agreement_is_shown_and_a_conflict_decided_by_an_admin(differing: Any, v
     card.get_by_role("button", name="Save this").click()
     page.get_by_text("Decided and saved").wait_for()
     decided = next(
-        sentence for sentence in differing.project.store.labeled() if sentence.id == "s0"
+        sentence for sentence in read_labeled(differing.project.store) if sentence.id == "s0"
     )
     assert decided.tags == ("B-MISC", "O", "B-LOC", "O")
     page.reload()

@@ -42,7 +42,7 @@ def annotate(
     """Label the sentences of a project on a page in the browser."""
     from seqmix.app.project_config import project_config
     from seqmix.serve.project import open_project
-    from seqmix.serve.store.servers import known_server
+    from seqmix.serve.servers import known_server
     from seqmix.serve.trainer.supervisor import trainer_of
     from seqmix.serve.web.app import create_app
     from seqmix.serve.web.http_server import listening, server
@@ -110,20 +110,22 @@ def _name(host: str) -> str:
 
 def _owner(store: Any) -> Any:
     """Whom the link of this start stands for: the project's first admin, made now if there is none."""
-    admin = next((annotator for annotator in store.annotators() if annotator.admin), None)
+    from seqmix.serve.store.annotators import add_annotator, find_annotator, list_annotators
+
+    admin = next((annotator for annotator in list_annotators(store) if annotator.admin), None)
     if admin is None:
         try:
             name = getpass.getuser()
         except (KeyError, OSError):
             name = "owner"
         try:
-            store.add_annotator(name, admin=True)
+            add_annotator(store, name, admin=True)
         except (
             DataError
         ):  # an annotator of that name who is no admin, or a name that cannot be shown
             name = f"owner-{secrets.token_hex(2)}"
-            store.add_annotator(name, admin=True)
-        admin = store.annotator(name)
+            add_annotator(store, name, admin=True)
+        admin = find_annotator(store, name)
     return admin
 
 

@@ -56,6 +56,8 @@ def export(
     ] = False,
 ) -> None:
     """Export a project's labels to a file."""
+    from seqmix.serve.store.sentences import read_labeled
+
     if partial not in ("keep", "drop"):
         raise ConfigError(f"--partial is {partial!r}; it must be keep or drop")
     options = format_options(scheme=scheme, harden=harden)
@@ -83,11 +85,13 @@ def export(
     from seqmix.serve.project import open_project
 
     with open_project(folder) as own:
-        if not all_sentences and next(iter(own.store.labeled()), None) is None:
+        if not all_sentences and next(iter(read_labeled(own.store)), None) is None:
             raise DataError(
                 f"nobody has labeled a sentence of {folder} yet; --all writes the text without labels"
             )
-        formats.write(chosen(own.store.labeled(unlabeled=all_sentences)), out, format, options)
+        formats.write(
+            chosen(read_labeled(own.store, unlabeled=all_sentences)), out, format, options
+        )
     notes = [
         *([f"{left_out} labeled in part left out"] if left_out else []),
         *(f"{n} {what}" for what, n in sorted(options.counts.items())),

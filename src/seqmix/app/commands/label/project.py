@@ -100,9 +100,11 @@ def project(
 
 def _show(folder: Path) -> None:
     """Print the settings and who annotates."""
+    from seqmix.serve.store.current import work_by_annotator
+
     with _open(folder) as project:
         emit(project.settings.toml().rstrip())
-        work = project.store.work()
+        work = work_by_annotator(project.store)
     for row in work:
         note = "\tadmin" if row.annotator.admin else ""
         emit(f"{row.annotator.name}\t{row.labeled} labeled{note}")
@@ -129,10 +131,13 @@ def _change(folder: Path, changes: list[str], tags: list[str], earlier: str | No
 
 def _settle_earlier(folder: Path, tags: list[str], earlier: str | None) -> None:
     """Record what earlier answers mean; before the tags, so that a kill leaves none without it."""
+    from seqmix.serve.store.current import read_counts
+    from seqmix.serve.store.sentences import mark_tags_unknown
+
     if earlier not in (None, "none", "unknown"):
         raise ConfigError(f"--earlier must be none or unknown; got {earlier!r}")
     with _open(folder) as project:
-        counts, names = project.store.counts(), ", ".join(tags)
+        counts, names = read_counts(project.store), ", ".join(tags)
         labeled = counts.labeled + counts.seed
         if not labeled:
             return
@@ -148,19 +153,21 @@ def _settle_earlier(folder: Path, tags: list[str], earlier: str | None) -> None:
                 f"{names} in them, --earlier unknown that nobody looked for it"
             )
         if earlier == "unknown":
-            project.store.open_tags(tags)
+            mark_tags_unknown(project.store, tags)
 
 
 def _annotators(
     folder: Path, add: list[str], admin: bool, renew: list[str], revoke: list[str], url: str | None
 ) -> None:
     """Add annotators, renew and end links."""
+    from seqmix.serve.store.annotators import add_annotator, renew_token, revoke_token
+
     with _open(folder) as project:
         store = project.store
-        links = [(name, store.add_annotator(name, admin)) for name in add]
-        links += [(name, store.fresh_token(_annotator_id(project, name))) for name in renew]
+        links = [(name, add_annotator(store, name, admin)) for name in add]
+        links += [(name, renew_token(store, _annotator_id(project, name))) for name in renew]
         for name in revoke:
-            store.revoke(_annotator_id(project, name))
+            revoke_token(store, _annotator_id(project, name))
             say(f"{name} can no longer log in")
     page = (url or "http://127.0.0.1:8765").rstrip("/")
     for name, token in links:
@@ -170,21 +177,24 @@ def _annotators(
 
 
 def _annotator_id(project: Project, name: str) -> int:
-    annotator = project.store.annotator(name)
+    from seqmix.serve.store.annotators import find_annotator, list_annotators
+
+    annotator = find_annotator(project.store, name)
     if annotator is None:
-        names = ", ".join(one.name for one in project.store.annotators())
+        names = ", ".join(one.name for one in list_annotators(project.store))
         raise ConfigError(f"no annotator named {name!r}; this project has {names or 'none yet'}")
     return annotator.id
 
 
 def _back_up(folder: Path, out: Path) -> None:
     from seqmix.serve.backup import back_up
+    from seqmix.serve.store.current import read_counts
 
     with _open(folder) as project:
         events = back_up(project, out)
-        sentences = project.store.count()
+        counts = read_counts(project.store)
     emit(
-        f"{out}: {sentences} sentences and all answers up to event {events}; "
+        f"{out}: {counts.sentences + counts.seed} sentences and all answers up to event {events}; "
         "it is a project like the first and opens like one"
     )
 
@@ -197,7 +207,7 @@ def _trust(folder: Path) -> None:
     if url is None:
         raise ConfigError(f"{folder} keeps its answers in its folder: it has no database to trust")
     postgresql.trust(url)
-    emit(f"{postgresql.place(url)} is trusted from now on")
+    emit(f"{postgresql.host_and_port(url)} is trusted from now on")
 
 
 def _open(folder: Path) -> Project:

@@ -12,8 +12,11 @@ from seqmix.serve.project import Project
 
 def facts(own: Project) -> dict[str, Any]:
     """Everything `seqmix status` says of a project."""
-    store, counts, found = own.store, own.store.counts(), Estimates(own.store).progress()
-    made, agreed = store.generations(1), agreement(own.store)
+    from seqmix.serve.store.current import read_counts, work_by_annotator
+    from seqmix.serve.store.rankings import read_generations
+
+    store, counts, found = own.store, read_counts(own.store), Estimates(own.store).progress()
+    made, agreed = read_generations(store, 1), agreement(own.store)
     return {
         "name": own.settings.name,
         "store": store.place,
@@ -30,7 +33,7 @@ def facts(own: Project) -> dict[str, Any]:
                 "skipped": w.skipped,
                 "seconds": w.seconds,
             }
-            for w in store.work()
+            for w in work_by_annotator(store)
         ],
         "model": None
         if not made

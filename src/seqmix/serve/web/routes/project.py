@@ -12,7 +12,10 @@ from starlette.responses import FileResponse
 
 from seqmix.data import formats
 from seqmix.serve.project_status import status
+from seqmix.serve.store.current import answered_by_others_only
+from seqmix.serve.store.rankings import read_generated, set_veto
 from seqmix.serve.store.records import Generated
+from seqmix.serve.store.sentences import read_labeled, read_sentences
 from seqmix.serve.store.store import Store
 from seqmix.serve.web.context import Admin, Me, Site
 from seqmix.serve.web.requests import Count, Offset, Veto
@@ -36,7 +39,7 @@ def router(site: Site) -> APIRouter:
         me: Me, offset: Annotated[Offset, Query()] = 0, limit: Annotated[Count, Query()] = 50
     ) -> Response:
         """What SeqMix made of the labels, newest first, with its parents; without the labels of those this annotator may be asked yet."""
-        found, total = store.generated(limit, offset)
+        found, total = read_generated(store, limit, offset)
         blind = bool(site.project.settings.overlap_share) and not me.admin
         return reply(
             {"generated": _with_parents(store, found, me.id if blind else None), "total": total}
@@ -45,7 +48,7 @@ def router(site: Site) -> APIRouter:
     @routes.post("/generated/{id}/veto")
     def veto(id: str, body: Veto, me: Me) -> Response:
         """Keep a generated sentence out of training for good, or take that back."""
-        store.veto(id, me.id, body.veto)
+        set_veto(store, id, me.id, body.veto)
         return reply({"id": id, "vetoed": body.veto})
 
     @routes.get(
@@ -64,7 +67,7 @@ def router(site: Site) -> APIRouter:
         folder = tempfile.TemporaryDirectory(prefix="seqmix-export-")
         path = Path(folder.name) / f"labels.{ending}"
         try:
-            formats.write(store.labeled(), path, format)
+            formats.write(read_labeled(store), path, format)
         except BaseException:
             folder.cleanup()
             raise
@@ -87,8 +90,8 @@ def router(site: Site) -> APIRouter:
 
 def _with_parents(store: Store, found: list[Generated], reader: int | None) -> list[dict[str, Any]]:
     ids = {id for one in found for id in one.record["lineage"]["parents"]}
-    unread = set() if reader is None else store.unread(reader, ids)
-    known = {sentence.id: sentence for sentence in store.sentences(sorted(ids))}
+    unread = set() if reader is None else answered_by_others_only(store, reader, ids)
+    known = {sentence.id: sentence for sentence in read_sentences(store, sorted(ids))}
     shown_ones = []
     for one in found:
         lineage = one.record["lineage"]

@@ -8,6 +8,8 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from seqmix.serve.estimates import Conflict, agreement, conflicts
+from seqmix.serve.store.annotators import add_annotator, list_annotators
+from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.records import Mark
 from seqmix.serve.web.context import Admin, Me, Site, ranges, shown, spans
 from seqmix.serve.web.requests import Adjudication, NewAnnotator
@@ -39,18 +41,18 @@ def router(site: Site) -> APIRouter:
     def adjudicate(body: Adjudication, me: Admin) -> Response:
         """Decide what holds."""
         marks = [Mark(span.start, span.end, span.tag) for span in body.spans]
-        event = store.save(body.id, me.id, "adjudicate", marks, version=body.version)
+        event = save_answer(store, body.id, me.id, "adjudicate", marks, version=body.version)
         return reply({"seq": event.seq, "version": event.seq}, 201)
 
     @routes.get("/annotators")
     def annotators(me: Admin) -> Response:
         """Everybody."""
-        return reply([asdict(annotator) for annotator in store.annotators()])
+        return reply([asdict(annotator) for annotator in list_annotators(store)])
 
     @routes.post("/annotators", status_code=201)
     def invite(body: NewAnnotator, request: Request, me: Admin) -> Response:
         """Somebody new, with the link that lets them in; it is shown this once."""
-        token = store.add_annotator(body.name)
+        token = add_annotator(store, body.name)
         return reply(
             {
                 "name": body.name,

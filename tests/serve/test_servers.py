@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from seqmix.serve.store import servers
-from seqmix.serve.store.servers import known_server
+from seqmix.serve import servers
+from seqmix.serve.servers import known_server
 from tests.support.stores import small_store
 
 
@@ -20,7 +20,7 @@ def test_a_second_server_is_told_of_the_first_until_that_ends(url):
 
 def test_a_server_that_was_killed_is_forgotten(url, monkeypatch):
     with small_store(url) as store:
-        store.note(
+        store.write_note(
             "servers",
             {"here 1 http://a:1": {"address": "http://a:1", "at": servers.time.time() - 60}},
         )

@@ -42,11 +42,11 @@ def _change(store: Store, name: str, address: str | None) -> list[str]:
     """Note a server, or that it is gone (None); the addresses of the others."""
     with store.writing(durable=False):
         now = time.time()
-        noted: dict[str, Any] = store.noted(_NOTE) or {}
+        noted: dict[str, Any] = store.read_note(_NOTE) or {}
         others = {
             key: one for key, one in noted.items() if key != name and abs(now - one["at"]) < _DEAD
         }
-        store.note(
+        store.write_note(
             _NOTE, others if address is None else {**others, name: {"address": address, "at": now}}
         )
         return sorted(one["address"] for one in others.values())
