@@ -22,10 +22,9 @@ from scipy.stats import entropy
 from common import load, record, show
 from seqmix.data.sentence import Sentence
 from seqmix.tagger import Settings, Tagger
-from seqmix.tagger.cpu_batches import side_by_side
-from seqmix.tagger.inference import BUDGET, CHUNK
+from seqmix.tagger.batches import Batch, by_length, spread
+from seqmix.tagger.inference import BUDGET, CHUNK, side_by_side
 from seqmix.tagger.network import autocast
-from seqmix.tagger.pieces import Batch, by_length, spread
 
 _MINI = 12
 _PEER = 300  # sentences the peer is given: at its rate a whole pool takes minutes

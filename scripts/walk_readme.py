@@ -45,7 +45,6 @@ LESS = {  # what --quick adds to a command
     "sweep": "--dry-run",
 }
 EXTRAS = (
-    "accelerate",
     "datasets",
     "gguf",
     "mlflow",

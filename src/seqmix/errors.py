@@ -5,9 +5,9 @@
     │   └── TagError       a tag, row or span that the tag set or scheme does not allow
     ├── PoolExhaustedError a query asks for more sentences than are left
     ├── RunError           a run directory cannot be used: locked, foreign, of another version
-    ├── StoreError         a project or its store cannot be used: foreign, unreachable, of another version
+    ├── StoreError         a project or store cannot be used: foreign, unreachable, too new
     │   ├── NotFoundError  there is no such sentence, annotator or generated sentence
-    │   └── StaleError     an answer to what has changed since it was shown, or is another annotator's
+    │   └── StaleError     an answer to what has changed since, or is another annotator's
     ├── ModelError         a model cannot be found, loaded or saved
     ├── ConfigError        settings that contradict each other or the data
     └── MissingExtraError  an optional dependency is not installed
@@ -25,7 +25,7 @@ class SeqMixError(Exception):
 
 
 class DataError(SeqMixError):
-    """A file is broken: where, what stands there, and what was expected."""
+    """A file or sentence is broken: what was expected, where, and what is there."""
 
     def __init__(
         self,
@@ -38,12 +38,9 @@ class DataError(SeqMixError):
         self.expected, self.path, self.line, self.text = expected, path, line, text
 
     def __str__(self) -> str:
-        place = (
-            ""
-            if self.path is None
-            else f"{self.path}" + (f":{self.line}" if self.line else "") + ": "
-        )
-        return place + self.expected + ("" if self.text is None else f"; found {_shown(self.text)}")
+        line = f":{self.line}" if self.line else ""
+        place = "" if self.path is None else f"{self.path}{line}: "
+        return place + self.expected + ("" if self.text is None else f"; found {_quote(self.text)}")
 
 
 class TagError(DataError):
@@ -58,7 +55,10 @@ class PoolExhaustedError(SeqMixError):
         self.requested, self.available = requested, available
 
     def __str__(self) -> str:
-        return f"asked for {self.requested} sentences but only {self.available} are unlabeled; lower query.size or loop.rounds"
+        return (
+            f"asked for {self.requested} sentences but only {self.available} are unlabeled; "
+            "lower query.size or loop.rounds"
+        )
 
 
 class RunError(SeqMixError):
@@ -77,7 +77,7 @@ class NotFoundError(StoreError):
         self.what, self.id = what, id
 
     def __str__(self) -> str:
-        return f"there is no {self.what} {_shown(str(self.id))} in this project"
+        return f"there is no {self.what} {_quote(str(self.id))} in this project"
 
 
 class StaleError(StoreError):
@@ -110,11 +110,11 @@ class MissingExtraError(SeqMixError):
         return f"{self.needed_for} needs an optional package: pip install 'seqmix[{self.extra}]'"
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line of an exception's message, or its type if it has none."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def first_line(error: BaseException, limit: int | None = None) -> str:
+    """Return the first line of an exception's message, or its class's name if it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:limit]
 
 
-def _shown(text: str, limit: int = 80) -> str:
-    """The text itself, escaped and cut, so that a message stays one line."""
+def _quote(text: str, limit: int = 80) -> str:
+    """Return the text in quotes, escaped and cut, so that a message stays one line."""
     return repr(text if len(text) <= limit else text[:limit] + "…")

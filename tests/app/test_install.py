@@ -20,7 +20,6 @@ CORE = {
     "typer", "uvicorn",
 }  # fmt: skip
 EXTRAS = (
-    "accelerate",
     "datasets",
     "gguf",
     "mlflow",

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 import seqmix
 from seqmix.data import files
-from seqmix.data.files import clear_leftovers, lines, make_folder, replacing, write_text
+from seqmix.data.files import (
+    clear_leftovers,
+    lines,
+    make_folder,
+    replacing,
+    version_problem,
+    write_text,
+)
 from seqmix.errors import DataError
 
 
@@ -365,3 +372,26 @@ def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path):
         with pytest.raises(DataError, match="cannot read") as caught:
             list(lines(path))
         assert caught.value.path == path
+
+
+@pytest.mark.parametrize("supported", [1, 2, 5])
+def test_the_format_we_know_is_opened(supported):
+    assert version_problem(Path("run"), supported, supported) is None
+
+
+@pytest.mark.parametrize("version", [None, "1", 1.0, True, 0, -1, [1]])
+def test_what_is_no_number_of_a_format_is_called_damaged(version):
+    assert f"its format_version is {version!r}" in version_problem(Path("run"), version, 1)
+
+
+def test_a_newer_format_says_to_upgrade_and_an_older_one_says_what_is_read():
+    assert (
+        version_problem(Path("run"), 3, 2)
+        == "run has format 3, written by a newer seqmix; this one reads formats up to 2: upgrade seqmix"
+    )
+    assert version_problem(Path("run"), 1, 2).endswith(
+        "written by an older seqmix; this one reads format 2"
+    )
+    assert "newer" in version_problem(Path("run"), 9, 2) and "older" in version_problem(
+        Path("run"), 1, 9
+    )

@@ -16,7 +16,7 @@ from seqmix.data import formats
 from seqmix.data.tagset import TagSet
 from seqmix.errors import TagError
 from seqmix.tagger import Tagger
-from seqmix.tagger.tagger import MOST_TAGS
+from seqmix.tagger.tagger import MAX_TAGS
 from tests.support.hostile import command, endless, long_token, many_types
 from tests.support.tiny import write_bert, write_roberta
 
@@ -116,12 +116,12 @@ def test_endless_types_are_read_and_scored_but_no_tagger_is_made_of_them(
 
 
 def test_the_most_tags_a_tagger_takes_are_still_decoded(tmp_path: Path, encoder: str) -> None:
-    data = many_types(tmp_path / "train.conll", MOST_TAGS // 2)
+    data = many_types(tmp_path / "train.conll", MAX_TAGS // 2)
     tagger = Tagger.load(trained(data, encoder, tmp_path / "model", "--limit", "5"))
 
     assert len(next(tagger.predict([s.unlabeled() for s in formats.read(data)]))) == 10
     with pytest.raises(TagError, match="at most 2000"):
-        Tagger(encoder).start(TagSet.ordered(f"t{i}" for i in range(MOST_TAGS + 1)), None)  # type: ignore[arg-type]
+        Tagger(encoder).start(TagSet.ordered(f"t{i}" for i in range(MAX_TAGS + 1)), None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("letters", [100_000, pytest.param(10_000_000, marks=pytest.mark.slow)])

@@ -10,9 +10,9 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError
 from seqmix.tagger import Settings, Tagger
-from seqmix.tagger.network import Mixup, Network
-from seqmix.tagger.pieces import pack
-from seqmix.tagger.training.loop import _mixup
+from seqmix.tagger.batches import pack
+from seqmix.tagger.network import Mixup
+from seqmix.tagger.training.schedule import draw_mixup
 from tests.support import tiny
 
 TAGS = TagSet.ordered(["O", "B-PER", "B-LOC"])
@@ -31,41 +31,10 @@ def started(encoder: str) -> tuple[Tagger, object]:
     return tagger, pack(pieces.encode(s.tokens for s in SENTENCES))
 
 
-def test_label_smoothing_keeps_the_tagger_from_being_certain(still_bert: str) -> None:
-    def surest(smoothing: float) -> float:
-        settings = Settings(steps=120, lr=3e-3, smoothing=smoothing)
-        tagger = Tagger(still_bert, settings=settings, device="cpu").fit(
-            SENTENCES, np.random.default_rng(0), TAGS
-        )
-        return float(np.mean([rows.max(axis=1).mean() for rows in tagger.probabilities(SENTENCES)]))
-
-    assert surest(0.0) > 0.95
-    assert surest(0.3) == pytest.approx(0.8, abs=0.05), "1 - 0.3 and a third of it"
-
-
-def test_a_word_without_label_has_none_under_label_smoothing_either(
-    still_bert: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen, loss = [], Network.loss
-    monkeypatch.setattr(
-        Network,
-        "loss",
-        lambda self, scores, rows, lengths: (
-            seen.append(rows.clone()) or loss(self, scores, rows, lengths)
-        ),
-    )
-    own = [Sentence("d", ("Ada", "left"), (TAGS.tags[1], None))]
-    Tagger(still_bert, settings=Settings(steps=1, smoothing=0.3), device="cpu").fit(
-        own, np.random.default_rng(0), TAGS
-    )
-
-    assert seen[0][0].tolist() == pytest.approx([0.1, 0.8, 0.1]) and bool(seen[0][1].isnan().all())
-
-
 def test_every_word_has_a_partner_of_another_sentence_at_its_place(bert: str) -> None:
     lengths = (4, 2, 6)
     mixup = Mixup(
-        *(torch.from_numpy(values) for values in _mixup(lengths, 8.0, np.random.default_rng(1)))
+        *(torch.from_numpy(values) for values in draw_mixup(lengths, 8.0, np.random.default_rng(1)))
     )
     starts = [0, 4, 6]
 

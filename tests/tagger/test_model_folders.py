@@ -10,7 +10,7 @@ import pytest
 from safetensors import SafetensorError
 
 from seqmix.errors import DataError, ModelError
-from seqmix.tagger import Settings, Tagger, tagger
+from seqmix.tagger import Settings, Tagger, model_folders
 from tests.support import tiny
 
 
@@ -71,7 +71,7 @@ def test_a_disk_that_is_full_is_one_line_and_the_old_model_stays(
     def full(*_) -> None:
         raise error
 
-    monkeypatch.setattr(tagger, "save_file", full)
+    monkeypatch.setattr(model_folders, "save_file", full)
     with pytest.raises(kind, match=said) as caught:
         own.save(model)
 

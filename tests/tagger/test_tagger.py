@@ -553,7 +553,7 @@ def test_a_tagger_that_is_not_trained_is_not_saved(tmp_path):
 
 
 def test_an_unknown_head_is_an_error_that_names_the_known_ones():
-    with pytest.raises(ConfigError, match="linear and crf"):
+    with pytest.raises(ConfigError, match="linear or crf"):
         Tagger(head="tail")
 
 

@@ -39,16 +39,6 @@ def count(n: int, noun: str) -> str:
 
 
 @contextmanager
-def quiet(wanted: bool) -> Iterator[None]:
-    """Say nothing inside: of several processes that do the same, one speaks."""
-    before, err.quiet = err.quiet, err.quiet or wanted
-    try:
-        yield
-    finally:
-        err.quiet = before
-
-
-@contextmanager
 def progress(what: str, unit: str = "steps") -> Iterator[Callable[..., None]]:
     """A function to call with (done, total, loss or nothing): a bar with an ETA, or a plain line every ten seconds."""
     if err.is_terminal:

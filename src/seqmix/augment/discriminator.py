@@ -20,12 +20,11 @@ from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerFast
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.starter import STARTER, load_language_model
-from seqmix.starter.guarded import tokenizing
+from seqmix.starter.guarded import MAX_LETTERS, tokenizing
 
 Base = Literal["e", "2"]
 _BUDGET = {"cpu": 1024, "cuda": 16384}  # pieces a batch
 _STRIDE = 16  # pieces between two looks at who is out already
-_LETTERS = 1000  # of one word that the tokenizer is shown
 _TEXT = "<|endoftext|>"
 _CHAT = ("<|im_start|>", "<|im_end|>")
 
@@ -208,7 +207,7 @@ class Perplexity:
             or getattr(model.config, "n_positions", 1024)
         )
         start = " ".join(
-            token[:_LETTERS] for token in tokens[: 4 * room]
+            token[:MAX_LETTERS] for token in tokens[: 4 * room]
         )  # what is cut off anyway is not tokenized first
         with tokenizing():
             ids = tokenizer(

@@ -20,7 +20,7 @@ from transformers import PreTrainedTokenizerFast
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.starter import STARTER, load_encoder
-from seqmix.starter.guarded import tokenizing
+from seqmix.starter.guarded import MAX_LETTERS, tokenizing
 from seqmix.starter.loader import plain_backend
 
 Distance = Literal["l2", "cosine", "csls"]
@@ -30,7 +30,6 @@ _BLOCK = 1 << 24  # numbers in one block of a product: 64 MiB of float32
 _NEIGHBORS = 10  # of an entry, for CSLS
 _SHORTLIST = 16
 _FEWEST = 32  # entries that a choice of characters must leave
-_LETTERS = 1000  # of one word that the tokenizer is shown
 
 
 @dataclass(frozen=True)
@@ -244,7 +243,7 @@ def _splitter(tokenizer: PreTrainedTokenizerFast) -> Callable[[str], Sequence[in
         if word not in pieces:
             with tokenizing():
                 encoding = backend.encode(
-                    [word[:_LETTERS]], is_pretokenized=True, add_special_tokens=False
+                    [word[:MAX_LETTERS]], is_pretokenized=True, add_special_tokens=False
                 )
             pieces[word] = tuple(encoding.ids) or (unknown,)
         return pieces[word]

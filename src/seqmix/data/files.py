@@ -1,7 +1,7 @@
-"""Files written whole or not at all, and text read line by line with its line numbers.
+"""Files that are written whole or not at all, never followed through a link, and versioned.
 
-Everything the project writes goes through `replacing`: beside its place, flushed to the disk, then renamed onto it. So that a power
-cut takes nothing away that stood there, a new folder is made with `make_folder`, which flushes its name too.
+Everything is written through `replacing`: beside its place, synced to disk, then renamed onto it.
+A new folder is made with `make_folder`, which syncs its name too: a power cut loses neither.
 """
 
 from __future__ import annotations
@@ -12,27 +12,32 @@ import fcntl
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO, Literal
 
 from seqmix.errors import DataError
 
-LEFTOVER = re.compile(
-    r"\..+\.\d+\.(part|old)"
-)  # names under which things are written beside their place
+LEFTOVER = re.compile(r"\..+\.\d+\.(part|old)")  # names of what is written beside its place
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+_NOT_PLAIN = (
+    "expected a plain file or folder; a link or device could lead anywhere, "
+    "put the file itself there if it belongs here"
+)
+_FLAGS = {"rb": os.O_RDONLY, "ab": os.O_WRONLY | os.O_APPEND | os.O_CREAT}
 
 
 @contextmanager
 def replacing(path: Path, folder: bool = False) -> Iterator[Path]:
-    """A path to write to; it becomes `path` when the block ends well and vanishes when it does not."""
+    """Yield a path to write to; it becomes `path` if the block succeeds, else it is removed."""
     if not path.name:
         raise DataError("cannot write here: expected the name of a file or folder", path)
-    made: list[Path] = []
-    handle: int | None = None
+    new_folders: list[Path] = []
+    lock: int | None = None
     try:
-        made = make_folder(path.parent)
+        new_folders = make_folder(path.parent)
         beside = path.with_name(f".{path.name}.{os.getpid()}.part")
         _remove(beside)
         if folder:
@@ -41,10 +46,10 @@ def replacing(path: Path, folder: bool = False) -> Iterator[Path]:
                     "a file has the name of the folder to write; move it or choose another name",
                     path,
                 )
-            _clear_dead(path)
-            handle = _claimed(beside)
+            _remove_abandoned(path)
+            lock = _make_locked(beside)
     except OSError as error:
-        _remove_empty(made)
+        _remove_empty(new_folders)
         raise DataError(f"cannot write here: {error.strerror}", path) from error
     try:
         yield beside
@@ -59,34 +64,34 @@ def replacing(path: Path, folder: bool = False) -> Iterator[Path]:
         raise DataError(f"cannot write here: {error.strerror}", path) from error
     finally:
         _remove(beside)
-        if handle is not None:
-            os.close(handle)
+        if lock is not None:
+            os.close(lock)
         if not path.exists():
-            _remove_empty(made)
+            _remove_empty(new_folders)
 
 
 def make_folder(path: Path) -> list[Path]:
-    """Make a folder and those above it, so that the disk keeps them; the ones that are new, the innermost first."""
-    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    """Make a folder and its parents, sync their names, and return the new ones, innermost first."""
+    new = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)
-        for folder in made:
+        for folder in new:
             sync(folder.parent)
     except OSError:
-        _remove_empty(made)
+        _remove_empty(new)
         raise
-    return made
+    return new
 
 
 def clear_leftovers(folder: Path) -> None:
-    """Remove what killed writers left half written anywhere in a folder; only for who is certain that nobody else writes there."""
+    """Remove what killed writers left in a folder; the caller must be its only user."""
     for path in list(folder.rglob(".*")):
         if LEFTOVER.fullmatch(path.name):
             _remove(path)
 
 
 def sync(path: Path) -> None:
-    """Ask the disk to keep what was written to a file or folder."""
+    """Flush a file or folder to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -95,15 +100,15 @@ def sync(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """A small text file, whole or not at all."""
+    """Write a small text file, whole or not at all."""
     with replacing(path) as beside:
         beside.write_text(text, encoding="utf-8", newline="\n")
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file with their numbers, without line ends; a BOM is passed over, a broken byte is an error.
+    """Yield the number and text of each line of a UTF-8 file, without a BOM and without line ends.
 
-    subtle: only \\n and \\r\\n end a line. `str.splitlines` would also cut at U+2028 and others that stand inside real tokens.
+    Only \\n and \\r\\n end a line: `str.splitlines` would also cut at U+2028, inside real tokens.
     """
     try:
         with path.open("rb") as file:
@@ -113,30 +118,86 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                 try:
                     yield number, raw.rstrip(b"\n").rstrip(b"\r").decode("utf-8")
                 except UnicodeDecodeError as error:
-                    shown = raw.decode("utf-8", "backslashreplace")
                     raise DataError(
                         f"expected UTF-8 text, byte {error.start + 1} of the line is not",
                         path,
                         number,
-                        shown,
+                        raw.decode("utf-8", "backslashreplace"),
                     ) from error
     except OSError as error:
         raise DataError(f"cannot read: {error.strerror}", path) from error
 
 
-def swap(one: Path, other: Path) -> None:
-    """Let two paths change places in one step, so that at no moment one of them is missing; Linux can."""
+def version_problem(place: Path, version: object, supported: int) -> str | None:
+    """Return why files of this format version cannot be opened and what to do, or None."""
+    if type(version) is not int or version < 1:
+        return (
+            f"{place} does not say which format it has (its format_version is {version!r}); "
+            "it is damaged, or was not made by seqmix"
+        )
+    if version > supported:
+        return (
+            f"{place} has format {version}, written by a newer seqmix; "
+            f"this one reads formats up to {supported}: upgrade seqmix"
+        )
+    if version < supported:
+        return (
+            f"{place} has format {version}, written by an older seqmix; "
+            f"this one reads format {supported}"
+        )
+    return None
+
+
+def refuse_links(folder: Path, names: Iterable[str]) -> None:
+    """Refuse a folder in which one of these names, or anything below, is a link, pipe or device.
+
+    A link in a folder that came from elsewhere could lead to any file of this machine.
+    """
+    for name in names:
+        top = folder / name
+        below = (
+            Path(place) / child
+            for place, folders, files in os.walk(top)
+            for child in (*folders, *files)
+        )
+        for path in (top, *(below if not top.is_symlink() else ())):
+            try:
+                mode = path.lstat().st_mode
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                raise DataError(_NOT_PLAIN, path)
+
+
+def open_plain(path: Path, mode: Literal["rb", "ab"], permissions: int = 0o666) -> BinaryIO:
+    """Open a file to read or append, never through a link and without waiting for a pipe."""
+    flags = _FLAGS[mode] | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(path, flags, permissions)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
+            raise DataError(_NOT_PLAIN, path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise DataError(_NOT_PLAIN, path)
+    return os.fdopen(handle, mode)
+
+
+def swap(first: Path, second: Path) -> None:
+    """Exchange two paths in one step, so that neither is ever missing; only Linux can."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except AttributeError:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS)) from None
-    if rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), ctypes.c_uint(_EXCHANGE)):
+    paths = (_HERE, os.fsencode(first), _HERE, os.fsencode(second))
+    if rename(*paths, ctypes.c_uint(_EXCHANGE)):
         number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), str(one))
+        raise OSError(number, os.strerror(number), str(first))
 
 
 def _exchange(new: Path, path: Path) -> None:
-    """A folder cannot be renamed onto another. Where the two cannot change places either, the old one steps aside first."""
+    """Replace a folder, which a rename cannot; where swapping fails, the old one is moved first."""
     try:
         swap(new, path)
         return
@@ -153,22 +214,22 @@ def _exchange(new: Path, path: Path) -> None:
     _remove(old)
 
 
-def _claimed(folder: Path) -> int:
-    """Make a folder and lock it for as long as the handle is open, so that others see that its writer lives."""
+def _make_locked(folder: Path) -> int:
+    """Make a folder and return a handle that locks it, as a sign that its writer is alive."""
     while True:
         folder.mkdir(exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
         fcntl.flock(handle, fcntl.LOCK_EX)
         if folder.exists():
             return handle
-        os.close(handle)  # somebody took it for a dead writer's in the moment before it was locked
+        os.close(handle)  # another writer removed it as abandoned just before it was locked
 
 
-def _clear_dead(path: Path) -> None:
-    """Remove folders that writers of this one left when they were killed."""
-    own = re.compile(rf"\.{re.escape(path.name)}\.\d+\.part")
+def _remove_abandoned(path: Path) -> None:
+    """Remove the folders that killed writers of this path left."""
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.\d+\.part")
     for left in list(path.parent.iterdir()):
-        if own.fullmatch(left.name) and left.is_dir():
+        if pattern.fullmatch(left.name) and left.is_dir():
             handle = os.open(left, os.O_RDONLY)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -187,7 +248,7 @@ def _remove(path: Path) -> None:
 
 
 def _remove_empty(folders: Iterable[Path]) -> None:
-    """Folders made for nothing, the innermost first."""
+    """Remove new folders that stayed empty, innermost first."""
     for folder in folders:
-        with suppress(OSError):  # something else stands in it by now
+        with suppress(OSError):  # not empty by now
             folder.rmdir()

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from seqmix.data.files import make_folder
-from seqmix.data.plain_files import open_plain
+from seqmix.data.files import make_folder, open_plain
 from seqmix.errors import RunError
 
 

@@ -16,6 +16,7 @@ from seqmix.errors import DataError, TagError
 
 Row = str | Mapping[str, float] | None
 Offsets = tuple[tuple[int, int], ...]
+DOCSTART = "-DOCSTART-"  # the only token of a line between documents in CoNLL files
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from seqmix.data.sentence import Sentence, unique_ids
+from seqmix.data.sentence import DOCSTART, Sentence, unique_ids
 from seqmix.errors import DataError, PoolExhaustedError
-
-_DOCSTART = "-DOCSTART-"
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Pool:
         for sentence in unique_ids(sentences):
             if (
                 sentence.tokens
-                and sentence.tokens[0] != _DOCSTART
+                and sentence.tokens[0] != DOCSTART
                 and sentence.id not in known
                 and sentence.tokens not in texts
             ):

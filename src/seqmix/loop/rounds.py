@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.augmented import Augmented
-from seqmix.data.format_versions import foreign
+from seqmix.data.files import version_problem
 from seqmix.data.formats.records import json_lines
 from seqmix.errors import DataError, RunError
 
@@ -24,7 +24,7 @@ def read_rounds(folder: Path) -> list[dict[str, Any]]:
     path = folder / "rounds.jsonl"
     done = records(path)
     for number, line in enumerate(done):
-        if (why := foreign(folder, line.get("format_version"), FORMAT_VERSION)) is not None:
+        if (why := version_problem(folder, line.get("format_version"), FORMAT_VERSION)) is not None:
             raise RunError(why)
         with damaged(path):
             wrong = _wrong(line)

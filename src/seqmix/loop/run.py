@@ -25,9 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.augmented import hubness, new_tokens
-from seqmix.data.files import clear_leftovers, make_folder, sync, write_text
+from seqmix.data.files import clear_leftovers, make_folder, refuse_links, sync, write_text
 from seqmix.data.locks import locked
-from seqmix.data.plain_files import refuse_links
 from seqmix.data.scheme import spans
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from seqmix.data.formats.base import extra
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import from_text
 from seqmix.errors import DataError
+from seqmix.extras import import_extra
 from seqmix.scale.shards import BLOCK, Unit, as_data_error
 
 SUFFIX = ".parquet"
@@ -76,4 +76,4 @@ def _sentences(columns: dict[str, list[Any]], path: Path, first: int) -> Iterato
 
 
 def _module() -> Any:
-    return extra("pyarrow.parquet", "scale", "reading Parquet")
+    return import_extra("pyarrow.parquet", "scale", "reading Parquet")

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.files import write_text
-from seqmix.data.sentence import Sentence
+from seqmix.data.sentence import DOCSTART, Sentence
 from seqmix.errors import DataError
 from seqmix.scale.shards import Unit, as_data_error, batches_in, sentences_of, shard_units
 
 FORMAT_VERSION = 1
 DESCRIPTION = "pool.json"
 _KIND = "seqmix pool"
-_DOCSTART = "-DOCSTART-"
 
 
 @dataclass(frozen=True)
@@ -123,4 +122,4 @@ def describe(pool: PoolOnDisk) -> None:
 
 def worth_asking(sentence: Sentence) -> bool:
     """Whether anybody could label it: it has tokens, and is no -DOCSTART-."""
-    return bool(sentence.tokens) and sentence.tokens[0] != _DOCSTART
+    return bool(sentence.tokens) and sentence.tokens[0] != DOCSTART

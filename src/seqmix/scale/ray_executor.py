@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
-from seqmix.data.formats.base import extra
 from seqmix.errors import RunError
+from seqmix.extras import import_extra
 from seqmix.scale.local_executor import Event, Work, attempt
 
 J = TypeVar("J")
@@ -224,4 +224,4 @@ def _last_line(error: BaseException) -> str:
 
 def ray_module() -> Any:
     """Import Ray, or say how to install it."""
-    return extra("ray", "scale", "the engine ray")
+    return import_extra("ray", "scale", "the engine ray")

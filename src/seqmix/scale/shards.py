@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Any
 
 from seqmix.data.files import sync
-from seqmix.data.formats.base import extra
 from seqmix.data.sentence import Sentence
-from seqmix.errors import DataError
+from seqmix.errors import DataError, first_line
+from seqmix.extras import import_extra
 from seqmix.scale.dedupe import key_of
 
 BLOCK = 2048  # sentences
@@ -157,7 +157,7 @@ def sound(batch: Batch) -> Batch:
 
 def arrow() -> Any:
     """pyarrow, if it is there."""
-    return extra("pyarrow", "scale", "a pool on disk")
+    return import_extra("pyarrow", "scale", "a pool on disk")
 
 
 @contextmanager
@@ -166,7 +166,6 @@ def as_data_error(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, arrow().ArrowException) as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(
-            f"cannot read this shard ({why}); make it anew, or take it out", path
+            f"cannot read this shard ({first_line(error)}); make it anew, or take it out", path
         ) from error

@@ -14,8 +14,7 @@ from typing import Any
 
 from sqlalchemy import Table, insert, select
 
-from seqmix.data.files import replacing
-from seqmix.data.plain_files import open_plain
+from seqmix.data.files import open_plain, replacing
 from seqmix.errors import DataError, StoreError
 from seqmix.serve.project import GUIDELINES, MODELS, STORE, Project, write_settings
 from seqmix.serve.project_folder import settle

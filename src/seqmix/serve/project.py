@@ -18,9 +18,7 @@ from typing import Any
 
 from sqlalchemy import URL
 
-from seqmix.data.files import replacing
-from seqmix.data.format_versions import foreign
-from seqmix.data.plain_files import open_plain, refuse_links
+from seqmix.data.files import open_plain, refuse_links, replacing, version_problem
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError, SeqMixError, StoreError, TagError
 from seqmix.serve.project_folder import building, clear_moved, settle
@@ -35,7 +33,7 @@ from seqmix.serve.store.store import Store, create_store, open_store, store_vers
 FORMAT = 1
 SETTINGS, GUIDELINES, STORE, MODELS = "project.toml", "guidelines.md", "store.sqlite", "models"
 START = "start"  # in models: a tagger to begin with
-MOST_TAGS = 35  # the digits 1 to 9 and the letters: one key each
+MAX_TAGS = 35  # the digits 1 to 9 and the letters: one key each
 _PLAIN = (
     SETTINGS,
     GUIDELINES,
@@ -264,7 +262,7 @@ def read_settings(folder: Path) -> Settings:
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
         found = given.pop("format_version", None)
-        if (why := foreign(folder, found, FORMAT)) is not None:
+        if (why := version_problem(folder, found, FORMAT)) is not None:
             raise ConfigError(why)
         return _settings(given)
     except (OSError, ValueError, RecursionError, SeqMixError) as error:
@@ -296,8 +294,8 @@ def check_tags(tags: Sequence[str]) -> None:
     """Refuse tags that cannot be told apart, typed or written to a file."""
     if not tags:
         raise TagError("a project needs at least one tag, such as --tags PER,ORG,LOC")
-    if len(tags) > MOST_TAGS:
-        raise TagError(f"a project has at most {MOST_TAGS} tags, one a key; found {len(tags)}")
+    if len(tags) > MAX_TAGS:
+        raise TagError(f"a project has at most {MAX_TAGS} tags, one a key; found {len(tags)}")
     for at, tag in enumerate(tags):
         if (
             not isinstance(tag, str)

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from seqmix.data.files import replacing, sync, write_text
-from seqmix.data.plain_files import open_plain, refuse_links
+from seqmix.data.files import open_plain, refuse_links, replacing, sync, write_text
 from seqmix.errors import DataError, StoreError
 
 PART, _MOVING = ".init.part", "moving"

@@ -1,4 +1,4 @@
-"""What keeps a stranger's tokenizer from ending the process, or from filling its memory."""
+"""Guards against a tokenizer that ends the process or fills its memory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from seqmix.errors import ModelError
+from seqmix.errors import ModelError, first_line
 
-GROWTH = 200  # times as long as it was: what the steps of a tokenizer may make of a text
+MAX_LETTERS = 1000  # of a word that a tokenizer sees: WordPiece takes their third power in time
+GROWTH = 200  # how many times as long the steps of a tokenizer may make a text
 PROBE = "".join(map(chr, range(32, 127)))
-_LENGTHENS = {
+_GROWTH_OF = {
     "Precompiled": 20,
     "NFKC": 3,
     "NFKD": 3,
@@ -21,67 +22,69 @@ _LENGTHENS = {
     "NFD": 2,
     "BertNormalizer": 3,
     "ByteLevel": 2,
-}  # others: not at all
-_PARTS = ("normalizers", "pretokenizers")
+}  # other steps do not lengthen a text
+_SEQUENCES = ("normalizers", "pretokenizers")
 
 
 @contextmanager
 def tokenizing() -> Iterator[None]:
-    """A panic inside the tokenizers library as one line. subtle: it is no Exception, so nobody else would catch it."""
+    """Turn a panic inside the tokenizers library, which is not an Exception, into a ModelError."""
     try:
         yield
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        why = (str(error).splitlines() or ["it gave up"])[0]
-        raise ModelError(f"the model's tokenizer cannot cut this text: {why[:200]}") from error
+        raise ModelError(
+            f"the model's tokenizer cannot cut this text: {first_line(error, 200)}"
+        ) from error
 
 
 def refuse_growth(folder: Path) -> None:
-    """Refuse a tokenizer.json whose steps multiply the length of a text: ten that make ten letters of one make 10 GB of it.
+    """Refuse a tokenizer.json whose steps multiply the length of a text.
 
-    Looked at before anything is cut: adding a token to a tokenizer already runs its steps.
+    Ten steps that turn one letter into ten make 10 GB of it.
+    This must come before the tokenizer is loaded, since adding a token runs its steps.
     """
     path = folder / "tokenizer.json"
-    if path.is_file():
-        described = json.loads(path.read_bytes())
-        parts = (
-            [described.get(key) for key in ("normalizer", "pre_tokenizer")]
-            if isinstance(described, dict)
-            else []
+    if not path.is_file():
+        return
+    content = json.loads(path.read_bytes())
+    keys = ("normalizer", "pre_tokenizer") if isinstance(content, dict) else ()
+    growth = math.prod(_growth(step) for key in keys for step in _steps(content.get(key)))
+    if growth > GROWTH:
+        raise ModelError(
+            f"{path} makes a text up to {growth:.3g} times as long; "
+            f"at most {GROWTH} times is accepted"
         )
-        if (times := math.prod(_times(step) for part in parts for step in _steps(part))) > GROWTH:
-            raise ModelError(
-                f"{path} makes a text up to {times:.3g} times as long; at most {GROWTH} times is taken"
-            )
 
 
 def refuse_grown(text: str) -> None:
-    """Refuse a tokenizer that makes this much of the probe: a table of characters inside it can say anything."""
+    """Refuse a tokenizer that made this of the probe: a character table inside can do anything."""
     if len(text) > GROWTH * len(PROBE):
         raise ModelError(
-            f"the model's tokenizer makes {len(text)} characters of {len(PROBE)}; at most {GROWTH} times as many are taken"
+            f"the model's tokenizer makes {len(text)} characters of {len(PROBE)}; "
+            f"at most {GROWTH} times as many are accepted"
         )
 
 
 def _steps(part: Any) -> Iterator[dict[str, Any]]:
-    """The single steps of a normalizer or pre-tokenizer, those inside sequences included."""
+    """Yield the steps of a normalizer or pre-tokenizer, those inside sequences included."""
     waiting = [part]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            yield one
-            waiting += [
-                step for key in _PARTS if isinstance(one.get(key), list) for step in one[key]
-            ]
+        step = waiting.pop()
+        if isinstance(step, dict):
+            yield step
+            for key in _SEQUENCES:
+                if isinstance(step.get(key), list):
+                    waiting += step[key]
 
 
-def _times(step: dict[str, Any]) -> float:
-    """How many times as long a step can make a text."""
+def _growth(step: dict[str, Any]) -> float:
+    """Return how many times as long a step can make a text."""
     if step.get("type") != "Replace":
-        return _LENGTHENS.get(str(step.get("type")), 1)
+        return _GROWTH_OF.get(str(step.get("type")), 1)
     pattern, content = step.get("pattern"), str(step.get("content", ""))
     literal = pattern.get("String") if isinstance(pattern, dict) else None
     if isinstance(literal, str) and literal:
         return max(1.0, len(content) / len(literal))
-    return 1 + len(content)  # an expression can match where nothing stands
+    return 1 + len(content)  # a regular expression can match the empty text

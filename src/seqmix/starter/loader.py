@@ -1,4 +1,4 @@
-"""Models by name: `starter`, a local folder, or anything on the Hugging Face hub. Code in or named by a model folder is never run."""
+"""Load models by name: `starter`, a local folder, or a Hugging Face name; their code never runs."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from transformers.utils.logging import (
     is_progress_bar_enabled,
 )
 
-from seqmix.data.format_versions import foreign
-from seqmix.errors import MissingExtraError, ModelError
+from seqmix.data.files import version_problem
+from seqmix.errors import MissingExtraError, ModelError, first_line
 from seqmix.starter.guarded import PROBE, refuse_grown, refuse_growth, tokenizing
 
 STARTER = "starter"
-ADAPTED, ADAPTED_VERSION = "adapt.json", 1  # what `seqmix adapt` leaves in a folder it wrote
+ADAPTED, ADAPTED_VERSION = "adapt.json", 1  # the file that `seqmix adapt` adds to its folders
 TIED = frozenset(
     ("lm_head.weight", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias")
 )  # heads that are not stored
 _FILES = Path(__file__).parent / "files"
-# What keeps a stranger's files from running code: none of their own is imported, nor asked about; no kernel that their config names is
-# fetched from the hub; weights are safetensors, never a pickle.
+# Downloaded files must not run code: none of their own is imported, no kernel that their config
+# names is fetched from the hub, and weights are safetensors, never a pickle.
 NO_CODE: Mapping[str, Any] = {
     "trust_remote_code": False,
     "attn_implementation": None,
@@ -64,7 +64,7 @@ _SPECIAL = {
 def load_encoder(
     name: str = STARTER, masked_lm: bool = False
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
-    """An encoder in float32 with its tokenizer; with its masked-LM head when asked."""
+    """Return an encoder in float32 and its tokenizer, on request with its masked-LM head."""
     if name == STARTER:
         config = BertConfig.from_dict(_config("encoder"))
         with no_init_weights():  # every weight is about to be read
@@ -80,50 +80,57 @@ def load_encoder(
             }
         fill(model, weights)
         return model.eval(), starter_tokenizer()
-    with _telling(name):
+    with _as_model_error(name):
         kind = AutoModelForMaskedLM if masked_lm else AutoModel
         model = kind.from_pretrained(name, **_SAFE)
         return model.eval(), _tokenizer(name)
 
 
 def load_language_model(name: str = STARTER) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
-    """A causal language model in float32 with its tokenizer. A folder that holds one .gguf file is read as GGUF."""
+    """Return a causal language model in float32 and its tokenizer.
+
+    A folder that holds a .gguf file is read as GGUF.
+    """
     if name == STARTER:
         with no_init_weights():
             model: PreTrainedModel = GPT2LMHeadModel(GPT2Config.from_dict(_config("lm")))
         fill(model, _weights("lm"))
         return model.eval(), starter_tokenizer()
     gguf = sorted(Path(name).glob("*.gguf")) if Path(name).is_dir() else []
-    extra: dict[str, Any] = {"gguf_file": gguf[0].name} if gguf else {}
-    with _telling(name):
+    options: dict[str, Any] = {"gguf_file": gguf[0].name} if gguf else {}
+    with _as_model_error(name):
         refuse_growth(Path(name))
-        model = AutoModelForCausalLM.from_pretrained(name, **_SAFE, **extra)
-        return model.eval(), AutoTokenizer.from_pretrained(name, trust_remote_code=False, **extra)
+        model = AutoModelForCausalLM.from_pretrained(name, **_SAFE, **options)
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False, **options)
+        return model.eval(), tokenizer
 
 
 def base_encoder(name: str) -> str:
-    """The encoder at the root of an adapted one, so that it keeps what suits its kind, as the learning rate; any other is its own."""
-    described = Path(name) / ADAPTED
-    if name == STARTER or not described.is_file():
+    """Return the name of the encoder that an adapted one started from, or the name itself."""
+    file = Path(name) / ADAPTED
+    if name == STARTER or not file.is_file():
         return name
+    damaged = f"the adapted encoder {name} is damaged: its {ADAPTED}"
     try:
-        found: dict[str, Any] = dict(json.loads(described.read_text(encoding="utf-8")))
+        content: dict[str, Any] = dict(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise ModelError(
-            f"the adapted encoder {name} is damaged: its {ADAPTED} cannot be read; adapt again"
-        ) from error
-    if (why := foreign(Path(name), found.get("format_version"), ADAPTED_VERSION)) is not None:
-        raise ModelError(why)
-    base = found.get("base")
+        raise ModelError(f"{damaged} cannot be read; adapt again") from error
+    problem = version_problem(Path(name), content.get("format_version"), ADAPTED_VERSION)
+    if problem is not None:
+        raise ModelError(problem)
+    base = content.get("base")
     if not isinstance(base, str):
-        raise ModelError(
-            f"the adapted encoder {name} is damaged: its {ADAPTED} does not name its base; adapt again"
-        )
+        raise ModelError(f"{damaged} does not name its base; adapt again")
     return base
 
 
+def default_learning_rate(encoder: str) -> float:
+    """Return 3e-4 for the starter and encoders adapted from it, the paper's 5e-5 for others."""
+    return 3e-4 if base_encoder(encoder) == STARTER else 5e-5
+
+
 def plain_backend(tokenizer: PreTrainedTokenizerFast) -> Any:
-    """The tokenizer's machine, neither padding nor cutting. subtle: many come with both, and any caller may turn them on for all."""
+    """Return a copy of the tokenizer's backend that neither pads nor truncates."""
     backend = deepcopy(tokenizer.backend_tokenizer)
     backend.no_padding()
     backend.no_truncation()
@@ -134,7 +141,7 @@ def plain_backend(tokenizer: PreTrainedTokenizerFast) -> Any:
 
 
 def starter_tokenizer() -> PreTrainedTokenizerFast:
-    """WordPiece over bert-base-cased's vocabulary; [CLS] and [SEP] double as BOS and EOS of the language model."""
+    """Return WordPiece over bert-base-cased's vocabulary; [CLS] and [SEP] are also BOS and EOS."""
     return PreTrainedTokenizerFast(
         tokenizer_file=str(_FILES / "tokenizer.json"),
         bos_token="[CLS]",
@@ -144,18 +151,18 @@ def starter_tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def _config(which: str) -> dict[str, Any]:
-    config: dict[str, Any] = json.loads((_FILES / f"{which}.json").read_text(encoding="utf-8"))
+def _config(model: str) -> dict[str, Any]:
+    config: dict[str, Any] = json.loads((_FILES / f"{model}.json").read_text(encoding="utf-8"))
     return config
 
 
-@cache  # a loop loads the starter dozens of times; whoever loads copies
-def _weights(which: str) -> dict[str, torch.Tensor]:
-    return read_int8(_FILES / f"{which}.int8.safetensors")
+@cache  # a loop loads the starter dozens of times; callers copy
+def _weights(model: str) -> dict[str, torch.Tensor]:
+    return read_int8(_FILES / f"{model}.int8.safetensors")
 
 
 def read_int8(path: Path) -> dict[str, torch.Tensor]:
-    """Float32 weights: int8 matrices times the float16 scale of each row, the rest widened."""
+    """Return float32 weights: int8 matrices times the float16 scale of each row, others widened."""
     stored = load_file(path)
     return {
         key: value.float() * stored[f"{key}.scale"].float()[:, None]
@@ -172,30 +179,30 @@ def fill(model: PreTrainedModel, weights: dict[str, torch.Tensor]) -> None:
     model.tie_weights()
     if set(missing) - TIED or unexpected:
         raise ModelError(
-            f"the starter's files do not fit its configuration: missing {missing[:3]}, unexpected {unexpected[:3]}"
+            "the starter's files do not fit its configuration: "
+            f"missing {missing[:3]}, unexpected {unexpected[:3]}"
         )
 
 
 def _tokenizer(name: str) -> PreTrainedTokenizerFast:
-    """subtle: byte-level tokenizers see a word as it stands in running text only with the space in front."""
+    """Load a fast tokenizer; a byte-level one needs the space in front of a word."""
     refuse_growth(Path(name))
     tokenizer = AutoTokenizer.from_pretrained(name, add_prefix_space=True, trust_remote_code=False)
     if not tokenizer.is_fast:
         raise ModelError(
-            f"the model {name!r} has no fast tokenizer (tokenizer.json), which is needed to align pieces with words"
+            f"the model {name!r} has no fast tokenizer (tokenizer.json), "
+            "which is needed to align pieces with words"
         )
     fast: PreTrainedTokenizerFast = tokenizer
     return fast
 
 
 @contextmanager
-def _telling(name: str) -> Iterator[None]:
-    """Whatever a hub or a folder does wrong, as one line that says what to do; the loader's own chatter is kept quiet."""
-    chatter = [
-        (logger, logger.level)
-        for logger in map(logging.getLogger, ("transformers", "huggingface_hub"))
-    ]
-    for logger, _ in chatter:
+def _as_model_error(name: str) -> Iterator[None]:
+    """Turn errors of a hub or folder into one line that says what to do, without log messages."""
+    loggers = [logging.getLogger(name) for name in ("transformers", "huggingface_hub")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
         logger.setLevel(logging.ERROR)
     bars = is_progress_bar_enabled() and not sys.stderr.isatty()
     if bars:
@@ -208,19 +215,15 @@ def _telling(name: str) -> Iterator[None]:
     except ImportError as error:
         if "gguf" in str(error).lower():
             raise MissingExtraError("gguf", f"the GGUF model {name!r}") from error
-        raise ModelError(f"cannot load the model {name!r}: {_first_line(error)}") from error
+        raise ModelError(f"cannot load the model {name!r}: {first_line(error, 200)}") from error
     except Exception as error:  # transformers raises a dozen kinds here
         where = "the folder" if Path(name).exists() else "no such folder here, and from the hub:"
         raise ModelError(
-            f"cannot load the model {name!r}: {where} {_first_line(error)}; "
+            f"cannot load the model {name!r}: {where} {first_line(error, 200)}; "
             "give a Hugging Face name or folder, or 'starter', which needs no network"
         ) from error
     finally:
-        for logger, level in chatter:
+        for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
         if bars:
             enable_progress_bar()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -1,6 +1,6 @@
 """The linear-chain CRF, exactly: partition, target score, marginals, best and n-best paths.
 
-Shapes: emissions [batch, length, tags], lengths [batch]; `Chain` holds transitions [tags, tags] (from, to), start [tags], end [tags].
+Shapes: emissions [batch, length, tags], lengths [batch]; see `Chain` for its own.
 Everything is in log space; positions at or behind a sentence's length are ignored.
 """
 
@@ -11,34 +11,34 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-IMPOSSIBLE = (
-    -1e4
-)  # subtle: finite, so that labels that contradict the scheme still leave a path, of probability 0
+# Finite, so that labels that contradict the scheme still leave a path, of probability 0.
+IMPOSSIBLE = -1e4
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Scores of tags beside each other and at both ends of a sentence."""
+    """Scores of neighboring tags, and of tags at both ends of a sentence."""
 
     transitions: Tensor  # [tags, tags]: row = from, column = to
     start: Tensor  # [tags]
     end: Tensor  # [tags]
 
     def restricted(self, start: Tensor, moves: Tensor, end: Tensor) -> Chain:
-        """The same chain with forbidden moves (False in the masks) made impossible."""
+        """Return the same chain with forbidden moves (False in the masks) made impossible."""
         pairs = ((self.transitions, moves), (self.start, start), (self.end, end))
         return Chain(*(scores.masked_fill(~allowed, IMPOSSIBLE) for scores, allowed in pairs))
 
 
 def log_partition(emissions: Tensor, lengths: Tensor, chain: Chain) -> Tensor:
-    """log of the summed exp-score of every path [batch]."""
+    """Return the log of the summed exp-scores of all paths [batch]."""
     return torch.logsumexp(_forward(emissions, lengths, chain)[-1] + chain.end, dim=1)
 
 
 def log_partition_by_halves(emissions: Tensor, lengths: Tensor, chain: Chain) -> Tensor:
-    """The same in log(length) steps instead of length: neighboring steps are matrices [tags, tags], multiplied in pairs.
+    """Return the same in log(length) steps: neighboring steps are matrices, multiplied in pairs.
 
-    More arithmetic in far fewer kernels, which is what a GPU wants of a few tags; behind a sentence's end stands the identity.
+    With a few tags this is more arithmetic in far fewer kernels, as a GPU prefers.
+    Behind a sentence's end the matrices are the identity.
     """
     batch, length, tags = emissions.shape
     moves = chain.transitions + emissions[:, 1:, None, :]  # [batch, length - 1, from, to]
@@ -57,52 +57,50 @@ def log_partition_by_halves(emissions: Tensor, lengths: Tensor, chain: Chain) ->
 def target_score(
     emissions: Tensor, lengths: Tensor, rows: Tensor, chain: Chain, complete: bool | None = None
 ) -> Tensor:
-    """The score of the labels [batch]: rows [batch, length, tags] are distributions, a row of NaN is missing.
+    """Return the score of the labels [batch], given as distributions `rows` [batch, length, tags].
 
-    A labeled token counts with its expected score under its row, neighbors with their expected transition; a hard row is the special
-    case that gives the score of the path. A missing token is summed out over all its tags, so labels in part cost no guess.
-    `complete` says that no token is missing, for callers who know; else the rows are looked at.
+    A labeled token counts with its expected score under its row, neighbors with their expected
+    transition; hard rows give the score of their path.
+    A missing token (a row of NaN) is summed out over all its tags.
+    A caller may say with `complete` whether a token is missing; else the rows are searched.
     """
-    known = ~torch.isnan(rows).any(dim=2)  # [batch, length]
+    labeled = ~torch.isnan(rows).any(dim=2)  # [batch, length]
     q = torch.nan_to_num(rows)
     inside = torch.arange(rows.shape[1], device=rows.device) < lengths[:, None]
-    if complete if complete is not None else bool((known | ~inside).all()):
+    if complete if complete is not None else bool((labeled | ~inside).all()):
         return _expected_score(emissions, lengths, q * inside[:, :, None], chain)
-    # subtle: a labeled token is one pseudo-state whose emission and transitions are expectations under its row; its log-sum is
-    # kept as a single number in `one`, while a missing token keeps one number a tag in `all`.
-    all_tags, one = (
-        chain.start + emissions[:, 0],
-        (q[:, 0] * (chain.start + emissions[:, 0])).sum(1),
-    )
+    # subtle: a labeled token is a single pseudo-state whose emission and transitions are
+    # expectations under its row. Its log-sum is one number, in `expected`; a missing token keeps a
+    # number for each tag, in `all_tags`.
+    all_tags = chain.start + emissions[:, 0]
+    expected = (q[:, 0] * (chain.start + emissions[:, 0])).sum(1)
     total = torch.where(
-        known[:, 0], one + q[:, 0] @ chain.end, torch.logsumexp(all_tags + chain.end, 1)
+        labeled[:, 0], expected + q[:, 0] @ chain.end, torch.logsumexp(all_tags + chain.end, 1)
     )
     for t in range(1, emissions.shape[1]):
-        was, now = known[:, t - 1], known[:, t]
+        before, now = labeled[:, t - 1], labeled[:, t]
         into_all = torch.where(
-            was[:, None],
-            one[:, None] + q[:, t - 1] @ chain.transitions,
+            before[:, None],
+            expected[:, None] + q[:, t - 1] @ chain.transitions,
             torch.logsumexp(all_tags[:, :, None] + chain.transitions, 1),
         )
-        expected = (
-            chain.transitions @ q[:, t, :, None]
-        )  # [batch, tags, 1]: from each tag into the row
-        into_one = torch.where(
-            was,
-            one + (q[:, t - 1, None] @ expected)[:, 0, 0],
-            torch.logsumexp(all_tags + expected[:, :, 0], 1),
+        into_row = chain.transitions @ q[:, t, :, None]  # [batch, tags, 1]: from each tag
+        into_expected = torch.where(
+            before,
+            expected + (q[:, t - 1, None] @ into_row)[:, 0, 0],
+            torch.logsumexp(all_tags + into_row[:, :, 0], 1),
         )
         all_tags = into_all + emissions[:, t]
-        one = into_one + (q[:, t] * emissions[:, t]).sum(1)
+        expected = into_expected + (q[:, t] * emissions[:, t]).sum(1)
         ended = torch.where(
-            now, one + q[:, t] @ chain.end, torch.logsumexp(all_tags + chain.end, 1)
+            now, expected + q[:, t] @ chain.end, torch.logsumexp(all_tags + chain.end, 1)
         )
         total = torch.where(t < lengths, ended, total)
     return total
 
 
 def marginals(emissions: Tensor, lengths: Tensor, chain: Chain) -> Tensor:
-    """p(tag at t | sentence) [batch, length, tags]; behind the end it is 0."""
+    """Return p(tag at t | sentence) [batch, length, tags]; behind the end it is 0."""
     forward = _forward(emissions, lengths, chain)
     batch, length, _ = emissions.shape
     backward = torch.empty_like(emissions)
@@ -112,7 +110,7 @@ def marginals(emissions: Tensor, lengths: Tensor, chain: Chain) -> Tensor:
         step = torch.logsumexp(chain.transitions + (emissions[:, t] + beta)[:, None, :], dim=2)
         beta = torch.where((t < lengths)[:, None], step, beta)
     inside = torch.arange(length, device=emissions.device) < lengths[:, None]
-    # subtle: divided by each row's own sum; log Z, the same number, has lost digits after hundreds of tokens in float32
+    # Divided by the sum of each row, since log Z has lost digits after hundreds of tokens.
     rows = torch.softmax(torch.stack(forward, dim=1) + backward, dim=2)
     return torch.where(inside[:, :, None], rows, 0)
 
@@ -120,9 +118,9 @@ def marginals(emissions: Tensor, lengths: Tensor, chain: Chain) -> Tensor:
 def best_paths(
     emissions: Tensor, lengths: Tensor, chain: Chain, n: int = 1
 ) -> tuple[Tensor, Tensor]:
-    """The n paths of highest score: tags [batch, n, length] and scores [batch, n], best first; -inf where there are fewer.
+    """Return the n paths of highest score, best first: tags [batch, n, length], scores [batch, n].
 
-    Behind a sentence's end the tags repeat its last one.
+    A score is -inf where there are fewer paths; behind a sentence's end its last tag repeats.
     """
     batch, length, tags = emissions.shape
     scores = torch.full(
@@ -139,9 +137,8 @@ def best_paths(
         active = (t < lengths)[:, None, None]
         scores = torch.where(active, best + emissions[:, t, None], scores)
         pointers[t - 1] = torch.where(active, came, same)
-    final, state = (
-        (scores + chain.end).view(batch, n * tags).topk(min(n, n * tags), dim=1)
-    )  # state = rank * tags + tag
+    # A state numbers rank and tag: rank * tags + tag.
+    final, state = (scores + chain.end).view(batch, n * tags).topk(min(n, n * tags), dim=1)
     path = [state % tags]
     for came in pointers.flip(0):
         state = came.reshape(batch, n * tags).gather(1, state)
@@ -150,7 +147,10 @@ def best_paths(
 
 
 def _forward(emissions: Tensor, lengths: Tensor, chain: Chain) -> list[Tensor]:
-    """log of the summed exp-score of every path that ends in each tag at t; frozen behind the sentence's end."""
+    """Return the log of the summed exp-scores of all paths that end in each tag at t.
+
+    Behind a sentence's end it is constant.
+    """
     alphas = [chain.start + emissions[:, 0]]
     for t in range(1, emissions.shape[1]):
         step = torch.logsumexp(alphas[-1][:, :, None] + chain.transitions, dim=1) + emissions[:, t]
@@ -159,7 +159,7 @@ def _forward(emissions: Tensor, lengths: Tensor, chain: Chain) -> list[Tensor]:
 
 
 def _expected_score(emissions: Tensor, lengths: Tensor, q: Tensor, chain: Chain) -> Tensor:
-    """Every token labeled: no recursion needed. Rows behind the end are zero."""
+    """Return the score when every token is labeled; rows behind the end are zero."""
     last = q[torch.arange(len(q), device=q.device), lengths - 1]
     moves = ((q[:, :-1] @ chain.transitions) * q[:, 1:]).sum((1, 2))
     return (q * emissions).sum((1, 2)) + moves + q[:, 0] @ chain.start + last @ chain.end

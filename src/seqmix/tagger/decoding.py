@@ -1,22 +1,23 @@
-"""From a network's scores to tags: the probability of each token's tag, and the most probable ways to tag a sentence."""
+"""From scores to tags: the probability of each token's tag, and the best paths of a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import nn
 
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
-from seqmix.tagger.inference import Parts
+from seqmix.tagger.inference import Tensors
 from seqmix.tagger.network import padded
 
-Legal = tuple[
-    torch.Tensor, torch.Tensor, torch.Tensor
-]  # start [n_tags], moves [from, to], end [n_tags]
+# Which tags may start, follow each other and end: [n_tags], [from, to], [n_tags].
+Legal = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -25,78 +26,91 @@ class Path:
 
     tags: tuple[str, ...]
     probability: float
-    by_token: tuple[float, ...] = ()  # the probability of each token's tag, when asked for
+    by_token: tuple[float, ...] = ()  # the probability of each token's tag, on request
 
 
 def by_token(
-    scores: torch.Tensor, own: Sequence[Sentence], ends: torch.Tensor, chain: Chain | None
+    scores: torch.Tensor, sentences: Sequence[Sentence], ends: torch.Tensor, chain: Chain | None
 ) -> torch.Tensor:
-    """p(tag | token), flat [n_words, n_tags]; with a CRF's chain the marginals."""
+    """Return p(tag | token), flat [n_words, n_tags]; for a CRF these are the marginals."""
     if chain is None:
         return torch.softmax(scores, dim=1)
-    lengths = tuple(len(s) for s in own)
+    lengths = tuple(len(sentence) for sentence in sentences)
     full = marginals(padded(scores, lengths), ends, chain)
     return torch.cat([rows[:length] for rows, length in zip(full, lengths, strict=True)])
 
 
 def search(
     scores: torch.Tensor,
-    own: Sequence[Sentence],
+    sentences: Sequence[Sentence],
     ends: torch.Tensor,
     chain: Chain | None,
-    known: TagSet,
+    tag_set: TagSet,
     n: int,
     legal: Legal | None,
     keep: bool,
-) -> Parts:
-    """The n best paths of each sentence, how probable they are, and which of them there are: a short sentence may have fewer.
+) -> Tensors:
+    """Return the n best paths of each sentence, their probabilities, and which of them exist.
 
-    `legal`: which tags may begin, follow and end, if not all; `keep`: only paths that agree with the labels the sentences have.
+    `legal` restricts the paths; `keep` admits only those that agree with a sentence's labels.
     """
-    lengths = tuple(len(s) for s in own)
+    lengths = tuple(len(sentence) for sentence in sentences)
     if chain is None:
         scores = torch.log_softmax(scores, dim=1)
         log_z = torch.zeros(len(lengths), device=scores.device)
-        zeros = scores.new_zeros
-        chain = Chain(zeros(len(known), len(known)), zeros(len(known)), zeros(len(known)))
+        zeros, k = scores.new_zeros, len(tag_set)
+        chain = Chain(zeros(k, k), zeros(k), zeros(k))
     else:
         log_z = log_partition(padded(scores, lengths), ends, chain)
     if legal is not None:
         chain = chain.restricted(*legal)
     if keep:
-        rows = np.concatenate([known.rows(s) for s in own])
+        rows = np.concatenate([tag_set.rows(sentence) for sentence in sentences])
         scores = scores.masked_fill(torch.from_numpy(rows == 0).to(scores.device), IMPOSSIBLE)
     paths, best = best_paths(padded(scores, lengths), ends, chain, n)
-    chances = (
-        (best - log_z[:, None]).double().exp()
-    )  # a long sentence's best path may be no float32
-    there = (
-        best > best[:, :1] + IMPOSSIBLE / 2
-    )  # the best always; others only if they break no more rules than it
-    return paths, chances, there
+    # In float64, since the best path of a long sentence may be too improbable for float32.
+    probabilities = (best - log_z[:, None]).double().exp()
+    # The best path always exists; others only if they break no more rules than it.
+    exists = best > best[:, :1] + IMPOSSIBLE / 2
+    return paths, probabilities, exists
 
 
-def told(found: Parts, own: Sequence[Sentence], known: TagSet) -> list[list[Path]]:
-    """What `search` found in words, best first; with the flat rows of `by_token` behind, these are told too."""
-    paths, chances, there, *sure = found
-    by_word = (
-        [rows.tolist() for rows in sure[0].split([len(s) for s in own])]
-        if sure
-        else [[] for _ in own]
-    )
+def to_paths(tensors: Tensors, sentences: Sequence[Sentence], tag_set: TagSet) -> list[list[Path]]:
+    """Return the paths of `search`, best first; a fourth tensor holds the rows of `by_token`."""
+    best, probabilities, exists = (tensor.tolist() for tensor in tensors[:3])
+    rows: list[list[list[float]]] = [[] for _ in sentences]
+    if len(tensors) > 3:
+        rows = [part.tolist() for part in tensors[3].split([len(s) for s in sentences])]
     return [
         [
             Path(
-                tuple(known.tags[i] for i in path[: len(sentence)]),
-                chance,
-                tuple(
-                    row[i] for row, i in zip(rows, path, strict=False)
-                ),  # behind its end a path goes on
+                tuple(tag_set.tags[i] for i in path[: len(sentence)]),
+                probability,
+                # Not strict, since a path is padded behind the sentence's end.
+                tuple(row[i] for row, i in zip(by_word, path, strict=False)),
             )
-            for path, chance, real in zip(ways, likely, kept, strict=True)
+            for path, probability, real in zip(*lists, strict=True)
             if real
         ]
-        for sentence, rows, ways, likely, kept in zip(
-            own, by_word, *(t.tolist() for t in (paths, chances, there)), strict=True
+        for sentence, by_word, *lists in zip(
+            sentences, rows, best, probabilities, exists, strict=True
         )
     ]
+
+
+def with_dropout(
+    states: Iterable[NDArray[np.float32]],
+    head: nn.Linear,
+    dropout: float,
+    passes: int,
+    rng: np.random.Generator,
+) -> Iterator[NDArray[np.float32]]:
+    """Yield p(tag | token) [passes, n_tokens, n_tags] of hidden states under dropout masks."""
+    weight, bias = (tensor.detach().cpu().numpy() for tensor in (head.weight, head.bias))
+    keep = 1 - dropout
+    masks = (rng.random((passes, weight.shape[1])) < keep).astype(np.float32) / keep
+    for rows in states:
+        scores = np.einsum("th,ph,kh->ptk", rows, masks, weight, optimize=True) + bias
+        scores -= scores.max(axis=2, keepdims=True)
+        odds = np.exp(scores)
+        yield odds / odds.sum(axis=2, keepdims=True)

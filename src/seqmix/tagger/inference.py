@@ -1,9 +1,15 @@
-"""The network over any number of sentences: in batches alike in length, results in the sentences' order, a GPU never kept waiting."""
+"""The network over any number of sentences: batches alike in length, results in order.
+
+On a CPU, batches run side by side, one thread each.
+Small matrix products waste time when split over cores, and the result of a batch that has a core to
+itself does not depend on how many cores there are.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,83 +22,92 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seqmix.data.sentence import Sentence
 from seqmix.protocols import Measure
-from seqmix.tagger.cpu_batches import side_by_side
+from seqmix.tagger.batches import by_length, spread
 from seqmix.tagger.network import Network, autocast
-from seqmix.tagger.pieces import WordPieces, by_length, spread
+from seqmix.tagger.windows import WordPieces
 
+A = TypeVar("A")
 T = TypeVar("T")
-Parts = tuple[torch.Tensor, ...]
-Reduce = Callable[
-    [torch.Tensor, Sequence[Sentence], torch.Tensor], Parts
-]  # of scores or states, sentences and their lengths
-Tell = Callable[[Parts, Sequence[Sentence]], list[T]]
-BUDGET = {"cpu": 512, "cuda": 65536}  # pieces a batch: what fits the cache, what fills the GPU
+Tensors = tuple[torch.Tensor, ...]
+# On the device: what the host needs of scores or states, given the sentences and their lengths.
+Reduce = Callable[[torch.Tensor, Sequence[Sentence], torch.Tensor], Tensors]
+# On the host: one value for each sentence of a batch.
+Finish = Callable[[Tensors, Sequence[Sentence]], list[T]]
+BUDGET = {"cpu": 512, "cuda": 65536}  # pieces per batch: what fits the cache, what fills the GPU
 CHUNK = 4096  # sentences held at a time
 
 
-def read(
+def run_batches(
     network: Network,
     pieces: WordPieces,
     device: torch.device,
     sentences: Iterable[Sentence],
     reduce: Reduce,
-    tell: Tell[T],
+    finish: Finish[T],
     empty: T,
     hidden: bool = False,
 ) -> Iterator[T]:
-    """One value a sentence, in a stream.
+    """Yield one value per sentence, made of its scores (or its hidden states).
 
-    On the device, `reduce` makes of scores (or hidden states) what the host needs; on the host, `tell` makes of that one value a
-    sentence. A GPU is given the next chunk before the host looks at what it made of the last. A sentence without tokens is `empty`.
+    A GPU gets the next chunk before the host looks at the results of the last one.
+    A sentence without tokens yields `empty`.
     """
 
-    def ask(chunk: list[Sentence]) -> _Asked:
+    def start(chunk: list[Sentence]) -> _Running:
         windows = pieces.encode(sentence.tokens for sentence in chunk)
 
-        def run(group: list[int]) -> Parts:
+        def run(group: list[int]) -> Tensors:
             with torch.inference_mode():
                 batch, ends = spread([windows[i] for i in group], device, network.first_position)
-                found = reduce(
-                    network.hidden(batch) if hidden else network(batch),
-                    [chunk[i] for i in group],
-                    ends,
-                )
-                return tuple(part.to("cpu", non_blocking=True) for part in found)
+                output = network.hidden(batch) if hidden else network(batch)
+                reduced = reduce(output, [chunk[i] for i in group], ends)
+                return tuple(tensor.to("cpu", non_blocking=True) for tensor in reduced)
 
         groups = by_length(windows, BUDGET.get(device.type, 4096))
-        with (
-            autocast(device),
-            _attention(device),
-        ):  # around all batches: bf16 weights are kept while it lasts
-            return _Asked(chunk, groups, side_by_side(run, groups, device), _mark(device))
+        # Around all batches, since autocast keeps its bf16 weights while it lasts.
+        with autocast(device), _attention(device):
+            return _Running(chunk, groups, side_by_side(run, groups, device), _waiter(device))
 
-    for asked in _ahead(map(ask, chunks(sentences)), 1 if device.type == "cuda" else 0):
-        asked.wait()
-        results = [empty] * len(asked.chunk)
-        for group, found in zip(asked.groups, asked.found, strict=True):
-            for i, result in zip(group, tell(found, [asked.chunk[i] for i in group]), strict=True):
-                results[i] = result
+    for running in _delayed(map(start, chunks(sentences)), 1 if device.type == "cuda" else 0):
+        running.wait()
+        results = [empty] * len(running.chunk)
+        for group, tensors in zip(running.groups, running.tensors, strict=True):
+            values = finish(tensors, [running.chunk[i] for i in group])
+            for i, value in zip(group, values, strict=True):
+                results[i] = value
         yield from results
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A chunk whose results are on their way; there once `wait` returns."""
+class _Running:
+    """A chunk whose results are ready once `wait` returns."""
 
     chunk: list[Sentence]
     groups: list[list[int]]
-    found: list[Parts]
+    tensors: list[Tensors]
     wait: Callable[[], object]
 
 
+def side_by_side(function: Callable[[A], T], items: Sequence[A], device: torch.device) -> list[T]:
+    """Return `[function(item) for item in items]`, on a CPU on as many threads as torch uses."""
+    workers = torch.get_num_threads()
+    if device.type != "cpu":
+        return [function(item) for item in items]
+    try:
+        with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            return list(pool.map(function, items))
+    finally:
+        torch.set_num_threads(workers)
+
+
 def _attention(device: torch.device) -> AbstractContextManager[Any]:
-    """Without cuDNN's attention on a GPU: it is planned anew for each shape, and here every batch has its own."""
-    ways = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-    return sdpa_kernel(ways) if device.type == "cuda" else nullcontext()
+    """Avoid cuDNN's attention, which is planned for each shape: here every batch has its own."""
+    backends = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+    return sdpa_kernel(backends) if device.type == "cuda" else nullcontext()
 
 
-def _mark(device: torch.device) -> Callable[[], object]:
-    """A way to wait for all that the device has been given so far."""
+def _waiter(device: torch.device) -> Callable[[], object]:
+    """Return a function that waits for all work that the device has been given so far."""
     if device.type != "cuda":
         return lambda: None
     event = torch.cuda.Event()
@@ -100,8 +115,8 @@ def _mark(device: torch.device) -> Callable[[], object]:
     return event.synchronize
 
 
-def _ahead(items: Iterator[T], n: int) -> Iterator[T]:
-    """The same items, each given out once n more have been drawn."""
+def _delayed(items: Iterator[T], n: int) -> Iterator[T]:
+    """Yield the same items, each once n more have been drawn."""
     held: deque[T] = deque()
     for item in items:
         held.append(item)
@@ -111,7 +126,7 @@ def _ahead(items: Iterator[T], n: int) -> Iterator[T]:
 
 
 def chunks(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    """The sentences, so many at a time."""
+    """Yield the sentences in lists of at most `CHUNK`."""
     chunk: list[Sentence] = []
     for sentence in sentences:
         chunk.append(sentence)
@@ -122,16 +137,14 @@ def chunks(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
         yield chunk
 
 
-def by_sentence(found: Parts, own: Sequence[Sentence]) -> list[NDArray[np.float32]]:
-    """Rows of words in one piece, cut into sentences."""
-    rows, edges = found[0].numpy(), np.cumsum([0, *(len(s) for s in own)]).tolist()
+def by_sentence(tensors: Tensors, sentences: Sequence[Sentence]) -> list[NDArray[np.float32]]:
+    """Cut the flat rows of words into those of each sentence."""
+    rows, edges = tensors[0].numpy(), np.cumsum([0, *(len(s) for s in sentences)]).tolist()
     return [rows[first:last] for first, last in pairwise(edges)]
 
 
 def _margins(probs: torch.Tensor) -> torch.Tensor:
-    best = probs.topk(
-        min(2, probs.shape[1]), dim=1
-    ).values  # [n_words, 2], or 1 where there is one tag
+    best = probs.topk(min(2, probs.shape[1]), dim=1).values  # [n_words, 2], or 1 of a single tag
     return 1 - best[:, 0] + best[:, 1:].sum(1)
 
 

@@ -1,6 +1,7 @@
-"""Scoring on a CPU with int8 weights: four to six tenths of the time, and a ranking that hardly changes; see docs/performance.md.
+"""Ranking on a CPU with int8 weights: about half the time, and a ranking that hardly changes.
 
-For looking at a pool, not for training or for what is handed out. Activations are rounded too, batch by batch.
+Activations are rounded too, batch by batch, so it is neither for training nor for predictions that
+are handed out; docs/performance.md has the figures.
 """
 
 from __future__ import annotations
@@ -19,8 +20,12 @@ from seqmix.errors import ConfigError, ModelError
 from seqmix.tagger.network import Network
 
 
-def quantized(network: Network) -> Network:
-    """A copy whose encoder multiplies in int8; the head stays in float32."""
+def quantized(network: Network, device: torch.device) -> Network:
+    """Return a copy whose encoder multiplies in int8; the head stays in float32."""
+    if device.type != "cpu":
+        raise ConfigError(
+            f"int8 is for CPUs, and this tagger is on {device}; give device cpu, or leave int8 off"
+        )
     if not works():
         raise ConfigError("int8 products do not work with this CPU or this torch; leave int8 off")
     copy = deepcopy(network).eval()
@@ -31,13 +36,13 @@ def quantized(network: Network) -> Network:
     return copy
 
 
-def whole(network: Network) -> Network:
-    """The same network, unless its weights have been rounded."""
+def refuse_quantized(network: Network) -> None:
+    """Refuse a network whose weights are int8."""
     if any(isinstance(module, Int8Linear) for module in network.encoder.modules()):
         raise ModelError(
-            "this tagger's weights are int8, which is for scoring; train or save the one it was made from"
+            "this tagger's weights are int8, which is for scoring; "
+            "train or save the one it was made from"
         )
-    return network
 
 
 class Int8Linear(nn.Module):
@@ -47,9 +52,7 @@ class Int8Linear(nn.Module):
         super().__init__()
         weight = linear.weight.detach()
         scales = weight.abs().amax(1).clamp(min=1e-8).double() / 127
-        with (
-            warnings.catch_warnings()
-        ):  # torch means to take this away one day; `works` then says so
+        with warnings.catch_warnings():  # torch plans to remove this; `works` will then say so
             warnings.simplefilter("ignore")
             rows = torch.quantize_per_channel(
                 weight, scales, torch.zeros_like(scales, dtype=torch.long), 0, torch.qint8
@@ -58,10 +61,12 @@ class Int8Linear(nn.Module):
         self._packed: Any = torch.ops.quantized.linear_prepack(rows, bias)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """The product and the bias in float32."""
-        # subtle: activations take 7 bits, since CPUs without VNNI add two products in 16 bits, which would overflow
-        made: Tensor = torch.ops.quantized.linear_dynamic(inputs, self._packed, reduce_range=True)
-        return made
+        """Return the product and the bias in float32."""
+        # Activations take 7 bits: CPUs without VNNI add two products in 16 bits, which overflows.
+        product: Tensor = torch.ops.quantized.linear_dynamic(
+            inputs, self._packed, reduce_range=True
+        )
+        return product
 
 
 _PROBE = """
@@ -73,8 +78,6 @@ assert Int8Linear(torch.nn.Linear(64, 64))(torch.ones(4, 64)).isfinite().all()
 
 @cache
 def works() -> bool:
-    """Whether CPU and torch have it. subtle: tried in a process of its own, since a missing instruction kills the one that uses it."""
-    return (
-        subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, check=False).returncode
-        == 0
-    )
+    """Whether int8 products work here, tried in another process: a missing instruction kills it."""
+    command = [sys.executable, "-c", _PROBE]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""How large a network a model folder describes, known before any memory is taken for it."""
+"""How large a network a model folder describes, found out before memory is allocated for it."""
 
 from __future__ import annotations
 
@@ -16,30 +16,31 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 from transformers import AutoModel, PretrainedConfig
 from transformers.initialization import no_init_weights
 
-_SPARE = 16  # parameters that may have no weights in the file, as a pooler's
-_MOST = 10_000  # layers, or labels: no encoder has as many
+_SPARE = 16  # parameters that may have no weights in the file, such as a pooler's
+_MAX_COUNT = 10_000  # layers or labels: no encoder has as many
 
 
-def counts(config: Path) -> None:
-    """Refuse a config.json with endless layers or labels before transformers reads it, which writes a list of them."""
+def check_counts(config: Path) -> None:
+    """Refuse a config.json with endless layers or labels, of which transformers makes a list."""
 
-    def check(own: dict[str, Any]) -> dict[str, Any]:
-        for key, value in own.items():
-            if ("layer" in key or "label" in key) and isinstance(value, int) and value > _MOST:
-                raise ValueError(f"its config.json asks for more than {_MOST} in {key!r}")
-        return own
+    def check(part: dict[str, Any]) -> dict[str, Any]:
+        for key, value in part.items():
+            counts = ("layer" in key or "label" in key) and isinstance(value, int)
+            if counts and value > _MAX_COUNT:
+                raise ValueError(f"its config.json asks for more than {_MAX_COUNT} in {key!r}")
+        return part
 
     json.loads(config.read_bytes(), object_hook=check)
 
 
-def fits(weights: Path, config: PretrainedConfig, n_tags: int) -> None:
-    """Refuse a config whose network is not the one whose weights are stored: with a large enough number in it, it would fill the memory.
+def check_size(weights: Path, config: PretrainedConfig, n_tags: int) -> None:
+    """Refuse a config whose network is not the one stored: a large number could fill the memory.
 
-    The network is first built without memory. Even so its layers take time and space, so that is broken off as soon as it has far more
-    than the file could fill; twice as many are let pass, since an encoder may set a parameter anew.
+    The network is first built without memory, and no further than twice the tensors in the file.
     """
     with safe_open(weights, "pt") as file:
-        stored = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118  it is no mapping
+        names = file.keys()
+        stored = {key: tuple(file.get_slice(key).get_shape()) for key in names}
     with _at_most(2 * len(stored) + _SPARE), torch.device("meta"), no_init_weights():
         encoder = AutoModel.from_config(config, trust_remote_code=False)
     described = {
@@ -52,30 +53,36 @@ def _compare(
     described: Mapping[str, tuple[int, ...]], stored: Mapping[str, tuple[int, ...]]
 ) -> None:
     for key, shape in described.items():
-        if (
-            ".pooler." not in key and stored.get(key) != shape
-        ):  # the starter has no pooler, and none is used
-            there = f"there it has {_shown(stored[key])}" if key in stored else "there is none"
+        if ".pooler." in key:  # never used
+            continue
+        if stored.get(key) != shape:
+            actual = (
+                f"there it has {_dimensions(stored[key])}" if key in stored else "there is none"
+            )
             raise ValueError(
-                f"its weights do not fit its config.json, which asks for {key} of {_shown(shape)}; {there}"
+                "its weights do not fit its config.json, "
+                f"which asks for {key} of {_dimensions(shape)}; {actual}"
             )
 
 
-def _shown(shape: tuple[int, ...]) -> str:
+def _dimensions(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape)) or "one number"
 
 
 @contextmanager
 def _at_most(parameters: int) -> Iterator[None]:
-    """Break off the building of a network that has more parameters than this. subtle: the hook hears of other threads' networks too."""
-    own, count = threading.get_ident(), 0
+    """Stop the building of a network that has more parameters than this, in this thread only."""
+    thread, count = threading.get_ident(), 0
 
     def registered(module: nn.Module, name: str, parameter: Any) -> None:
         nonlocal count
-        count += threading.get_ident() == own
-        if count > parameters and threading.get_ident() == own:
+        if threading.get_ident() != thread:
+            return
+        count += 1
+        if count > parameters:
             raise ValueError(
-                "its weights do not fit its config.json, which asks for far more tensors than are stored"
+                "its weights do not fit its config.json, "
+                "which asks for far more tensors than are stored"
             )
 
     handle = register_module_parameter_registration_hook(registered)

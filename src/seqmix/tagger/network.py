@@ -11,46 +11,44 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from seqmix.tagger.batches import Batch
 from seqmix.tagger.crf import Chain, log_partition, log_partition_by_halves, target_score
-from seqmix.tagger.pieces import Batch
 
 HEADS = ("linear", "crf")
-_PLACES = (
-    2**17
-)  # that are read at once when predicting: twice what a batch of sentences has on a GPU
-_FEW = 32  # tags, up to which a CRF's sum is taken by halves on a GPU: the arithmetic grows with their third power
+_PLACES = 2**17  # read at once when predicting: twice what a batch of sentences has on a GPU
+# Up to this many tags a GPU sums a CRF by halves: the arithmetic grows with their third power.
+_FEW_TAGS = 32
+# Encoders that can read packed rows, and whether their positions start behind the padding id.
 _PACKS = {
-    "bert": 0,
-    "distilbert": 0,
-    "electra": 0,
-    "roberta": 1,
-    "xlm-roberta": 1,
-    "camembert": 1,
-}  # 1: positions start behind pad
+    "bert": False,
+    "distilbert": False,
+    "electra": False,
+    "roberta": True,
+    "xlm-roberta": True,
+    "camembert": True,
+}
 
 
 @dataclass(frozen=True)
 class Mixup:
-    """Mixup inside a batch: for each word the word it is mixed with, and the weight it keeps itself."""
+    """Mixup inside a batch: the partner of each word, and the weight of the word itself."""
 
     partners: Tensor  # [n_words] indices of words of the same batch
     weights: Tensor  # [n_words]
 
     def rows(self, target: Tensor) -> Tensor:
-        """The tag rows [n_words, n_tags] mixed as the words are."""
+        """Return the tag rows [n_words, n_tags], mixed as the words are."""
         return self.weights[:, None] * target + (1 - self.weights[:, None]) * target[self.partners]
 
 
 def autocast(device: torch.device, cache: bool = True) -> Any:
-    """bf16 over float32 weights on a GPU.
+    """Compute in bf16 over float32 weights on a GPU, and in float32 on a CPU.
 
-    subtle: float32 on the CPU. Some virtual CPUs advertise AMX, lack it, and die of an illegal instruction in bf16 products.
+    Some virtual CPUs advertise AMX, lack it, and die of an illegal instruction in bf16 products.
     """
-    return (
-        torch.autocast("cuda", torch.bfloat16, cache_enabled=cache)
-        if device.type == "cuda"
-        else nullcontext()
-    )
+    if device.type != "cuda":
+        return nullcontext()
+    return torch.autocast("cuda", torch.bfloat16, cache_enabled=cache)
 
 
 class Network(nn.Module):
@@ -80,20 +78,20 @@ class Network(nn.Module):
     @property
     def first_position(self) -> int:
         """The number of the first position: RoBERTa counts from behind its padding id."""
-        if _PACKS.get(self.encoder.config.model_type, 0):
+        if _PACKS.get(self.encoder.config.model_type):
             return int(self.encoder.config.pad_token_id) + 1
         return 0
 
     def hidden(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
-        """The last hidden state of each word's first piece [n_words, width]."""
+        """Return the last hidden state of each word's first piece [n_words, width]."""
         if self.training or batch.ids.numel() <= _PLACES:
             return self._hidden(batch, mixup)
         return torch.cat(list(self._in_parts(batch, self._hidden)))[_order(batch)]
 
     def _in_parts(self, batch: Batch, reduce: Callable[[Batch], Tensor]) -> Iterator[Tensor]:
-        """So many rows at a time: the windows of one endless sentence do not fit into memory together.
+        """Yield results of some rows at a time: an endless sentence does not fit into memory.
 
-        subtle: this waits for the device, which an ordinary batch must not.
+        This waits for the device, which an ordinary batch must not.
         """
         width = batch.ids.shape[1]
         rows = max(1, _PLACES // width)
@@ -109,36 +107,25 @@ class Network(nn.Module):
             )
 
     def _hidden(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
-        words: dict[str, Tensor] = (
-            {"input_ids": batch.ids}
-            if mixup is None
-            else {"inputs_embeds": self._mixed(batch, mixup)}
-        )
-        if self.packs:
-            mask = (
-                batch.segments[:, None, :, None] == batch.segments[:, None, None, :]
-            )  # a window attends to itself only
-            states = self.encoder(
-                **words, attention_mask=mask, position_ids=batch.positions
-            ).last_hidden_state
+        inputs = attention_inputs(batch.positions, batch.segments, self.packs)
+        if mixup is None:
+            inputs["input_ids"] = batch.ids
         else:
-            states = self.encoder(
-                **words, attention_mask=(batch.segments > 0).long()
-            ).last_hidden_state
-        first: Tensor = states.flatten(0, 1).index_select(0, batch.words)
-        return first
+            inputs["inputs_embeds"] = self._mixed(batch, mixup)
+        states: Tensor = self.encoder(**inputs).last_hidden_state
+        return states.flatten(0, 1).index_select(0, batch.words)
 
     def _mixed(self, batch: Batch, mixup: Mixup) -> Tensor:
-        """Input embeddings [n_rows, width, hidden] with each word's first piece moved towards its partner word's."""
+        """Return input embeddings with each word's first piece moved towards its partner's."""
         embedded: Tensor = self.encoder.get_input_embeddings()(batch.ids)
-        flat = embedded.flatten(0, 1)
-        own, other = flat[batch.words], flat[batch.words[mixup.partners]]
-        return flat.index_copy(
-            0, batch.words, mixup.weights[:, None] * own + (1 - mixup.weights[:, None]) * other
-        ).view_as(embedded)
+        flat = embedded.flatten(0, 1)  # [n_rows * width, hidden]
+        words, partners = flat[batch.words], flat[batch.words[mixup.partners]]
+        weights = mixup.weights[:, None]
+        mixed = weights * words + (1 - weights) * partners
+        return flat.index_copy(0, batch.words, mixed).view_as(embedded)
 
     def forward(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
-        """Emission scores [n_words, n_tags] in float32."""
+        """Return the emission scores [n_words, n_tags] in float32."""
         if not self.training and batch.ids.numel() > _PLACES:
             return torch.cat(list(self._in_parts(batch, self._scores)))[_order(batch)]
         return self._scores(batch, mixup)
@@ -148,7 +135,10 @@ class Network(nn.Module):
         return scores.float()
 
     def loss(self, scores: Tensor, rows: Tensor, lengths: tuple[int, ...]) -> Tensor:
-        """Mean over labeled words: cross-entropy against the rows, or the CRF's negative log-likelihood. NaN rows are missing."""
+        """Return the mean over labeled words of cross-entropy or the CRF's negative log-likelihood.
+
+        Rows of NaN are missing.
+        """
         labeled = ~torch.isnan(rows[:, 0])
         if self.chain is None:
             q = torch.nan_to_num(rows)
@@ -158,33 +148,34 @@ class Network(nn.Module):
         return gap.sum() / labeled.sum().clamp(min=1)
 
     def chain_loss(
-        self, emissions: Tensor, rows: Tensor, ends: Tensor, there: Tensor, complete: bool
+        self, emissions: Tensor, rows: Tensor, ends: Tensor, present: Tensor, complete: bool
     ) -> Tensor:
-        """The CRF's loss of sentences in a box [n_sentences, longest, n_tags]; those count that are there. The host is asked nothing."""
+        """Return the CRF's loss of a box [n_sentences, longest, n_tags], without asking the host.
+
+        Only sentences that are `present` count.
+        """
         labeled = (~torch.isnan(rows[:, :, 0])).sum().clamp(min=1)
-        # subtle: a place without a sentence holds no label, and 0 times a NaN is a NaN
-        return (
-            self._gap(emissions, torch.where(there[:, None, None] > 0, rows, 0.0), ends, complete)
-            * there
-        ).sum() / labeled
+        # Zeros where no sentence is, since 0 times a NaN is a NaN.
+        rows = torch.where(present[:, None, None] > 0, rows, 0.0)
+        return (self._gap(emissions, rows, ends, complete) * present).sum() / labeled
 
     def _gap(
         self, emissions: Tensor, rows: Tensor, ends: Tensor, complete: bool | None = None
     ) -> Tensor:
-        assert self.chain is not None  # both callers have looked
+        assert self.chain is not None  # both callers have checked
         chain = self.chain()
-        few = complete is not None and emissions.shape[2] <= _FEW
-        total = (log_partition_by_halves if few else log_partition)(emissions, ends, chain)
+        halves = complete is not None and emissions.shape[2] <= _FEW_TAGS
+        total = (log_partition_by_halves if halves else log_partition)(emissions, ends, chain)
         return total - target_score(emissions, ends, rows, chain, complete)
 
 
 def _order(batch: Batch) -> Tensor:
-    """Where each word stands among the words sorted by their place in the rows."""
+    """Return the rank of each word among the words sorted by their place in the rows."""
     return torch.argsort(torch.argsort(batch.words))
 
 
 class _ChainParameters(nn.Module):
-    """The CRF's own weights; zero at first, so that it starts as the linear head."""
+    """The weights of the CRF; zero at first, so that it starts as the linear head."""
 
     def __init__(self, n_tags: int) -> None:
         super().__init__()
@@ -196,6 +187,17 @@ class _ChainParameters(nn.Module):
         return Chain(self.transitions, self.start, self.end)
 
 
+def attention_inputs(positions: Tensor, segments: Tensor, packs: bool) -> dict[str, Tensor]:
+    """Return the encoder's mask, and positions if it reads packed rows.
+
+    In a packed row each window attends to itself only.
+    """
+    if not packs:
+        return {"attention_mask": (segments > 0).long()}
+    mask = segments[:, None, :, None] == segments[:, None, None, :]
+    return {"attention_mask": mask, "position_ids": positions}
+
+
 def padded(flat: Tensor, lengths: tuple[int, ...]) -> Tensor:
-    """Words in a row [n_words, n] to one row a sentence [n_sentences, longest, n], zeros behind the end."""
+    """Turn rows of words [n_words, n] into [n_sentences, longest, n], zeros behind the end."""
     return nn.utils.rnn.pad_sequence(list(flat.split(list(lengths))), batch_first=True)

@@ -138,7 +138,7 @@ def test_text_too_small_to_hold_any_out_is_said(capfd, tmp_path, small):
     [
         (["empty.txt"], "there is no sentence here"),
         (["nowhere.txt"], "nowhere.txt"),
-        (["gazette:dev", "--out", "there"], "there already"),
+        (["gazette:dev", "--out", "there"], "already exists"),
         (["gazette:dev", "--encoder", "there"], "cannot load the model 'there'"),
         (["gazette:dev", "--epochs", "0"], "epochs is 0"),
         (["gazette:dev", "--lr", "2"], "lr is 2.0"),

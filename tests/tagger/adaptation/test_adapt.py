@@ -35,7 +35,7 @@ from seqmix.tagger.adaptation import masked_lm
 from seqmix.tagger.adaptation.adapt import AdaptSettings, adapt
 from seqmix.tagger.adaptation.masked_lm import MaskedLM
 from seqmix.tagger.adaptation.masking import Vocabulary, batches, drawn, rows_of
-from seqmix.tagger.pieces import WordPieces
+from seqmix.tagger.windows import WordPieces
 from tests.support import tiny
 
 TEXT = [sentence.tokens for sentence in tiny.toy(60)]
@@ -525,7 +525,7 @@ def test_nothing_is_written_over(small, tmp_path, what):
     {"folder": out.mkdir, "file": out.touch, "link": lambda: out.symlink_to(tmp_path / "nowhere")}[
         what
     ]()
-    with pytest.raises(DataError, match="there already"):
+    with pytest.raises(DataError, match="already exists"):
         adapt(small, TEXT, AdaptSettings(), out, device="cpu")
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqmix.tagger.adaptation.masking import Rows, Vocabulary, batches, drawn, each_once, rows_of
-from seqmix.tagger.pieces import WordPieces
+from seqmix.tagger.windows import WordPieces
 from tests.support import tiny
 
 TOKENIZER = tiny.bert_tokenizer()

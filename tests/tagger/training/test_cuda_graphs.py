@@ -13,6 +13,7 @@ from seqmix.data.tagset import TagSet
 from seqmix.tagger import Settings, Tagger
 from seqmix.tagger.training import cuda_graphs as graphs
 from seqmix.tagger.training import loop as training
+from seqmix.tagger.training.schedule import TrainingSet
 from tests.support.tiny import toy, write_bert, write_roberta
 
 
@@ -74,33 +75,35 @@ def check(kind, folder, head, settings, sentences):
     tagger = Tagger(encoder, head, settings, device="cpu").start(
         TagSet.of(sentences), np.random.default_rng(0)
     )
-    network, pieces, known = tagger._ready()
-    windows, rows = pieces.encode(s.tokens for s in sentences), [known.rows(s) for s in sentences]
-    other = deepcopy(network)
+    network, pieces, tags = tagger._ready()
+    data = TrainingSet(
+        pieces.encode(s.tokens for s in sentences), [tags.rows(s) for s in sentences]
+    )
+    replayed = deepcopy(network)
     losses: list[list[float]] = [[], []]
-    for own, log, work in (
-        (network, losses[0], training._one_by_one),
-        (other, losses[1], training._replayed),
+    for trained, log, run in (
+        (network, losses[0], training._run_steps),
+        (replayed, losses[1], training._replay_steps),
     ):
-        before, training._work = training._work, lambda *_, work=work: work
+        before, training._runner = training._runner, lambda *_, run=run: run
         try:
             training.train(
-                own,
-                windows,
-                rows,
+                trained,
+                data,
                 settings,
                 1e-3,
                 np.random.default_rng(3),
-                lambda *told, log=log: log.append(told[2]),
+                lambda done, total, loss, log=log: log.append(loss),
             )
         finally:
-            training._work = before
-    for (name, a), (_, b) in zip(network.named_parameters(), other.named_parameters(), strict=True):
+            training._runner = before
+    pairs = zip(network.named_parameters(), replayed.named_parameters(), strict=True)
+    for (name, a), (_, b) in pairs:
         if not name.endswith("key.bias"):  # its gradient is 0 but for rounding, which Adam blows up
             assert torch.allclose(a, b, atol=1e-4), name
     assert np.mean(losses[0]) == pytest.approx(np.mean(losses[1]), rel=1e-4)
     assert losses[0][-1] < losses[0][0]
-    return [parameter.detach().clone() for parameter in other.parameters()]
+    return [parameter.detach().clone() for parameter in replayed.parameters()]
 
 
 def strip_dropout(folder):

@@ -16,6 +16,8 @@ from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError, ModelError, TagError
 from seqmix.tagger import Settings, Tagger
 from seqmix.tagger.training import loop as training
+from seqmix.tagger.training.parameters import parameter_groups
+from seqmix.tagger.training.schedule import TrainingSet
 from tests.support import tiny
 
 heads = pytest.mark.parametrize("head", ["linear", "crf"])
@@ -58,8 +60,10 @@ def test_dropout_is_drawn_from_the_seed(bert):
         tagger = Tagger(bert, "linear", Settings(steps=1)).fit(tiny.toy(8), rng())
         training.train(
             tagger._network,
-            network._pieces.encode(s.tokens for s in tiny.toy(8)),
-            [tagger.tag_set.rows(s) for s in tiny.toy(8)],
+            TrainingSet(
+                network._pieces.encode(s.tokens for s in tiny.toy(8)),
+                [tagger.tag_set.rows(s) for s in tiny.toy(8)],
+            ),
             Settings(steps=1, dropout=0.5),
             1e-4,
             rng(seed),
@@ -124,7 +128,7 @@ def test_total_steps_round_the_last_batch_up(settings, n, expected):
 
 @contextmanager
 def every_row(network, windows, weight_decay):
-    """What `_only_seen_embeddings` does, left out: the whole matrix is trained."""
+    """What `only_seen_embeddings` does, left out: the whole matrix is trained."""
     yield torch.arange(network.encoder.get_input_embeddings().num_embeddings), lambda rate: None
 
 
@@ -137,7 +141,7 @@ def test_training_only_the_seen_embeddings_changes_nothing(kind, request, monkey
         Sentence("pad", ("[PAD]", "<pad>", "left"), ("B-PER", "I-PER", "O")),
     ]  # a padding piece has no gradient
     quick = Tagger(folder, "crf", settings).fit(corpus, rng())
-    monkeypatch.setattr(training, "_only_seen_embeddings", every_row)
+    monkeypatch.setattr(training, "only_seen_embeddings", every_row)
     plain = Tagger(folder, "crf", settings).fit(corpus, rng())
 
     expected = dict(plain._network.named_parameters())
@@ -168,7 +172,7 @@ def test_biases_and_layer_norms_are_not_decayed(bert):
     names = {id(parameter): name for name, parameter in network.named_parameters()}
     decayed = {
         names.pop(id(p)): group["weight_decay"]
-        for group in training._groups(network, 0.01)
+        for group in parameter_groups(network, 0.01)
         for p in group["params"]
     }
 

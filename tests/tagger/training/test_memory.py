@@ -15,7 +15,7 @@ from seqmix.tagger import Settings, Tagger
 from seqmix.tagger.network import Network
 from seqmix.tagger.training import cuda_graphs as graphs
 from seqmix.tagger.training import loop as training
-from seqmix.tagger.training import memory
+from seqmix.tagger.training import memory, schedule
 from tests.support import tiny
 
 heads = pytest.mark.parametrize("head", ["linear", "crf"])
@@ -34,7 +34,7 @@ SOFT = [
 
 @pytest.fixture(autouse=True)
 def nothing_said_yet():
-    memory.say_once.cache_clear()
+    memory.warn_once.cache_clear()
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -146,7 +146,7 @@ def test_replayed_steps_that_do_not_fit_are_done_one_by_one(still_bert, monkeypa
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     monkeypatch.setattr(graphs._Stage, "run", run)
-    monkeypatch.setattr(training, "_work", lambda *_: training._replayed)
+    monkeypatch.setattr(training, "_runner", lambda *_: training._replay_steps)
     with caplog.at_level(logging.WARNING):
         found = fitted(still_bert, "linear")
 
@@ -169,12 +169,12 @@ def poisoned(monkeypatch, step: int) -> None:
     monkeypatch.setattr(Network, "loss", loss)
 
 
-@pytest.mark.parametrize("work", [training._one_by_one, training._replayed])
-def test_a_loss_that_is_no_number_names_the_step_and_its_sentences(still_bert, monkeypatch, work):
+@pytest.mark.parametrize("runner", [training._run_steps, training._replay_steps])
+def test_a_loss_that_is_no_number_names_the_step_and_its_sentences(still_bert, monkeypatch, runner):
     sentences = tiny.toy(24)
     chosen = next(batch for i, batch in enumerate(_drawn(still_bert, sentences)) if i == 4)
     poisoned(monkeypatch, 5)
-    monkeypatch.setattr(training, "_work", lambda *_: work)
+    monkeypatch.setattr(training, "_runner", lambda *_: runner)
 
     with pytest.raises(ModelError) as caught:
         Tagger(still_bert, "linear", Settings(epochs=2, batch_size=8, dropout=0.0), "cpu").fit(
@@ -190,20 +190,20 @@ def test_a_loss_that_is_no_number_names_the_step_and_its_sentences(still_bert, m
 def _drawn(encoder: str, sentences: list[Sentence]) -> list[list[int]]:
     """The batches that a training with this seed draws."""
     drawn: list[list[int]] = []
-    real = training.draw_batches
+    real = schedule.draw_batches
 
     def batches(*given):
         for batch in real(*given):
             drawn.append(batch)
             yield batch
 
-    training.draw_batches = batches
+    schedule.draw_batches = batches
     try:
         Tagger(encoder, "linear", Settings(epochs=2, batch_size=8, dropout=0.0), "cpu").fit(
             sentences, rng()
         )
     finally:
-        training.draw_batches = real
+        schedule.draw_batches = real
     return drawn
 
 

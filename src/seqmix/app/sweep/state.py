@@ -27,8 +27,7 @@ from seqmix.app.sweep.table import (
     write_results,
 )
 from seqmix.app.sweep.worker import finished
-from seqmix.data.files import write_text
-from seqmix.data.plain_files import open_plain
+from seqmix.data.files import open_plain, write_text
 from seqmix.errors import RunError
 from seqmix.scale.local_executor import Event
 

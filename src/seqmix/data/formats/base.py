@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 from seqmix.data.scheme import Scheme
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import Misaligned
-from seqmix.errors import DataError, MissingExtraError
+from seqmix.errors import DataError
 
 UNSEEN = "\ufffd"  # stands for a token that is empty in the file, so that tags and tokens stay side by side
 
@@ -74,14 +73,6 @@ def visible(tokens: Iterable[str], options: Options) -> tuple[str, ...]:
         return found
     options.counts["empty token"] += empty
     return tuple(token if token.strip(" ") else UNSEEN for token in found)
-
-
-def extra(module: str, name: str, needed_for: str) -> Any:
-    """An optional package, imported when it is needed and not before."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtraError(name, needed_for) from error
 
 
 def writable_folder(path: Path, own: Callable[[Path], bool]) -> None:

@@ -13,11 +13,10 @@ from pathlib import Path
 
 from seqmix.data.files import lines, replacing
 from seqmix.data.formats.base import Format, Options, visible
-from seqmix.data.sentence import Row, Sentence
+from seqmix.data.sentence import DOCSTART, Row, Sentence
 from seqmix.errors import DataError, TagError
 
 MISSING = "_"
-_DOCSTART = "-DOCSTART-"
 _BOM = "\ufeff"
 
 
@@ -30,7 +29,7 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
             if options.comment and text.startswith(options.comment):
                 continue
             columns = text.split("\t") if "\t" in text else re.split(" +", text.strip(" "))
-            if columns[0] == _DOCSTART:
+            if columns[0] == DOCSTART:
                 continue
             width = width or len(columns)
             if len(columns) != width:
@@ -61,9 +60,9 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
     with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
         for sentence in sentences:
             for token, tag in zip(sentence.tokens, sentence.tags, strict=True):
-                if token == _DOCSTART:
+                if token == DOCSTART:
                     raise DataError(
-                        f"sentence {sentence.id!r}: readers pass over a token {_DOCSTART}; another format can hold it"
+                        f"sentence {sentence.id!r}: readers pass over a token {DOCSTART}; another format can hold it"
                     )
                 if token.startswith(_BOM) and not file.tell():
                     file.write(_BOM)  # readers take the first one away

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.files import replacing
-from seqmix.data.formats.base import Format, Options, extra, visible
+from seqmix.data.formats.base import Format, Options, visible
 from seqmix.data.formats.charspans import surface, without_space_tokens
 from seqmix.data.scheme import repair
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import DataError
+from seqmix.extras import import_extra
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
@@ -44,7 +45,7 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
 
 
 def _spacy(module: str) -> Any:
-    return extra(module, "spacy", "the format docbin")
+    return import_extra(module, "spacy", "the format docbin")
 
 
 def _docs(bin: Any, path: Path) -> Iterator[Any]:

@@ -13,11 +13,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from seqmix.data.files import replacing
-from seqmix.data.formats.base import Format, Options, at, extra, visible, writable_folder
+from seqmix.data.formats.base import Format, Options, at, visible, writable_folder
 from seqmix.data.sentence import Row, Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.data.text import checked_offsets
 from seqmix.errors import DataError, MissingExtraError, TagError
+from seqmix.extras import import_extra
 
 _KEYS = ("ner_tags", "tags", "pos_tags")
 _NO_TAG = -1
@@ -58,7 +59,7 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
 
 
 def _datasets() -> Any:
-    return extra("datasets", "hf", "the format hf")
+    return import_extra("datasets", "hf", "the format hf")
 
 
 def _open(datasets: Any, path: Path) -> tuple[Any, list[str] | None, str | None]:

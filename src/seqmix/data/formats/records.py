@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from seqmix.data.files import lines, replacing
-from seqmix.data.json_depth import MOST, is_deep
 from seqmix.errors import DataError
 
 _CHUNK = 1 << 20
 _SPACE = " \t\r\n"
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
 _DEPTH = "nested too deep"
+MAX_DEPTH = 100  # levels: far fewer than Python's recursion takes, and many more than we write
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
@@ -71,6 +71,25 @@ def write_array(records: Iterable[dict[str, Any]], path: Path) -> None:
             file.write(between + json.dumps(record, ensure_ascii=False))
             between = ",\n"
         file.write("[]\n" if between == "[\n" else "\n]\n")
+
+
+def is_deep(value: Any) -> bool:
+    """Whether lists and objects are nested more than 100 levels."""
+    layer = [value]
+    for _ in range(MAX_DEPTH + 1):
+        layer = [
+            child
+            for parent in layer
+            for child in _children(parent)
+            if isinstance(child, dict | list)
+        ]
+        if not layer:
+            return False
+    return True
+
+
+def _children(value: Any) -> Any:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def identify(record: dict[str, Any], path: Path, number: int) -> str:
@@ -158,9 +177,9 @@ def _object(text: str, path: Path, line: int) -> dict[str, Any]:
 
 def _refuse_deep(record: dict[str, Any], text: str, path: Path, line: int) -> None:
     """subtle: what could just be read may be too deep to be written or shown, a few calls further down."""
-    if text.count("[") + text.count("{") > MOST and is_deep(record):
+    if text.count("[") + text.count("{") > MAX_DEPTH and is_deep(record):
         raise DataError(
-            f"expected JSON objects of at most {MOST} levels ({_DEPTH})", path, line, text[:80]
+            f"expected JSON objects of at most {MAX_DEPTH} levels ({_DEPTH})", path, line, text[:80]
         )
 
 

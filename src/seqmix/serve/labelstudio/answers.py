@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from seqmix.data.json_depth import is_deep
+from seqmix.data.formats.records import is_deep
 from seqmix.errors import DataError, RunError
 from seqmix.serve.labelstudio.database import File
 from seqmix.serve.labelstudio.labeling import Labeling, parse_labeling

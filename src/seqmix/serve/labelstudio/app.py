@@ -28,7 +28,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from seqmix.data.json_depth import MOST, is_deep
+from seqmix.data.formats.records import MAX_DEPTH, is_deep
 from seqmix.errors import RunError, SeqMixError
 from seqmix.serve.labelstudio.protocol import Backend
 from seqmix.serve.labelstudio.tasks import Json
@@ -166,7 +166,7 @@ async def _json(request: Request, limit: int) -> Json:
     try:
         found = await run_in_threadpool(json.loads, b"".join(parts))
         if await run_in_threadpool(is_deep, found):
-            raise HTTPException(400, f"the body is nested deeper than {MOST} levels")
+            raise HTTPException(400, f"the body is nested deeper than {MAX_DEPTH} levels")
     except (ValueError, RecursionError):
         raise HTTPException(400, "the body is no JSON that can be read") from None
     if not isinstance(found, dict):

@@ -18,7 +18,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from seqmix.data.json_depth import is_deep
+from seqmix.data.formats.records import is_deep
 from seqmix.errors import ConfigError, SeqMixError
 from seqmix.serve.labelstudio.answers import Answers
 from seqmix.serve.labelstudio.rounds import Rank

@@ -19,8 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from seqmix.data.format_versions import foreign
-from seqmix.data.plain_files import refuse_links
+from seqmix.data.files import refuse_links, version_problem
 from seqmix.errors import RunError, StoreError
 from seqmix.serve.store.sqlite_check import PARTS, harden, vet
 
@@ -77,7 +76,7 @@ class File:
             raise RunError(
                 f"cannot use the folder {folder}: {error}; give an empty one, or one that seqmix labelstudio made"
             ) from error
-        if (why := foreign(folder, version, FORMAT_VERSION)) is not None:
+        if (why := version_problem(folder, version, FORMAT_VERSION)) is not None:
             self.close()
             raise RunError(why)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from seqmix.data.formats.base import Options
 from seqmix.data.formats.charspans import char_span, confirmed, from_spans, list_of
-from seqmix.data.json_depth import MOST, is_deep
+from seqmix.data.formats.records import MAX_DEPTH, is_deep
 from seqmix.data.scheme import spans
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import CharSpan, checked_offsets
@@ -85,7 +85,7 @@ def data_of(task: Json) -> Json:
     """The data of a task; strings without half characters, which a browser can send and no tokenizer can read."""
     data = task.get("data")
     if is_deep(data):
-        raise DataError(f'expected "data" of at most {MOST} levels')
+        raise DataError(f'expected "data" of at most {MAX_DEPTH} levels')
     if not isinstance(data, dict):
         raise DataError('expected a task with "data"', text=str(task))
     return {key: _whole(value) if isinstance(value, str) else value for key, value in data.items()}
@@ -94,7 +94,7 @@ def data_of(task: Json) -> Json:
 def annotation_of(record: Any, task: int, control: str) -> Annotation:
     """An annotation from outside, what it says for our control tag checked as far as can be done without its text."""
     if is_deep(record):
-        raise DataError(f"expected an annotation of at most {MOST} levels")
+        raise DataError(f"expected an annotation of at most {MAX_DEPTH} levels")
     id = id_of(record, "an annotation")
     results = list_of(record, "result") if record.get("result") is not None else []
     for result in results:

@@ -15,8 +15,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
-from seqmix.data.files import make_folder
-from seqmix.data.plain_files import open_plain
+from seqmix.data.files import make_folder, open_plain
 from seqmix.errors import ConfigError, DataError, StoreError
 
 TRUST = "SEQMIX_TRUST_STORE"

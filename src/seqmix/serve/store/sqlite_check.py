@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from seqmix.data.plain_files import refuse_links
+from seqmix.data.files import refuse_links
 from seqmix.errors import StoreError
 
 PARTS = ("", "-wal", "-shm")  # the files of a database in write-ahead mode

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from seqmix.data.plain_files import open_plain
+from seqmix.data.files import open_plain
 from seqmix.errors import DataError
 
 _LONGEST = 600.0  # seconds between two starts

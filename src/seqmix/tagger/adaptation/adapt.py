@@ -1,7 +1,8 @@
 """Adapt an encoder to the text it will tag: masked-LM training on sentences without labels.
 
-Words are hidden and guessed from their surroundings, as in the encoder's pretraining but on the user's own text. What comes out is an
-ordinary Hugging Face folder, so that it can stand wherever an encoder's name can.
+Words are hidden and guessed from their context, as in the encoder's pretraining but on the user's
+text.
+The result is an ordinary Hugging Face folder, which can be given wherever an encoder's name can.
 """
 
 from __future__ import annotations
@@ -23,8 +24,12 @@ from transformers.utils.logging import (
 )
 
 from seqmix.errors import DataError
-from seqmix.starter import STARTER
-from seqmix.starter.loader import ADAPTED, ADAPTED_VERSION, base_encoder
+from seqmix.starter.loader import (
+    ADAPTED,
+    ADAPTED_VERSION,
+    base_encoder,
+    default_learning_rate,
+)
 from seqmix.tagger.adaptation.masked_lm import (
     AdaptSettings,
     MaskedLM,
@@ -35,9 +40,9 @@ from seqmix.tagger.adaptation.masked_lm import (
 from seqmix.tagger.adaptation.masking import Vocabulary, rows_of
 from seqmix.tagger.encoders import device_of
 from seqmix.tagger.model_folders import writing
-from seqmix.tagger.pieces import WordPieces
-from seqmix.tagger.training.determinism import repeatable
-from seqmix.tagger.training.loop import Progress, seeded
+from seqmix.tagger.training.determinism import repeatable, seeded
+from seqmix.tagger.training.loop import Progress
+from seqmix.tagger.windows import WordPieces
 
 __all__ = ["AdaptSettings", "Adapted", "adapt"]
 Text = tuple[str, ...]
@@ -45,11 +50,14 @@ Text = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Adapted:
-    """What was done. Losses are nats a hidden piece on the held-out sentences; None where the text is too small to hold any out."""
+    """What was adapted.
+
+    Losses are nats per hidden piece on the held-out sentences, None if no sentence was held out.
+    """
 
     folder: Path
     encoder: str
-    base: str  # the encoder at the root, when this one had been adapted before
+    base: str  # what the encoder was adapted from, or the encoder itself
     sentences: int
     held_out: int
     tokens: int
@@ -69,25 +77,33 @@ def adapt(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> Adapted:
-    """Train the encoder as a masked LM on tokenized sentences and write it to the folder `out`, which must not be there yet."""
-    out, where = Path(out), device_of(device)
+    """Train an encoder as a masked LM on tokenized sentences, and write it to a new folder.
+
+    Args:
+        encoder: `starter`, a Hugging Face name, or a folder.
+        sentences: The tokens of each sentence; labels are not needed.
+        settings: How to train.
+        out: The folder to write, which must not exist.
+        rng: The source of all randomness; by default made from the settings' seed.
+        device: `cpu` or `cuda`; the best there is by default.
+        progress: Called with (steps done, steps in all, recent loss).
+    """
+    out, target = Path(out), device_of(device)
     _check_place(out)
     texts = [tuple(tokens) for tokens in sentences if len(tokens)]
     if not texts:
         raise DataError("there is no sentence to adapt to; give text with at least one word in it")
     model, tokenizer = load_masked_lm(encoder)
-    base = base_encoder(encoder)
-    lr = settings.lr or (3e-4 if base == STARTER else 5e-5)
-    seed, rng = (
-        (settings.seed, np.random.default_rng(settings.seed)) if rng is None else (None, rng)
-    )
-    lm, vocabulary = MaskedLM(model.to(where)), Vocabulary.of(tokenizer)
+    lr = settings.lr or default_learning_rate(encoder)
+    seed = settings.seed if rng is None else None
+    rng = rng or np.random.default_rng(seed)
+    lm, vocabulary = MaskedLM(model.to(target)), Vocabulary.of(tokenizer)
     places = getattr(model.config, "max_position_embeddings", 512) - lm.first_position
     pieces = WordPieces(tokenizer, min(settings.max_pieces, places, tokenizer.model_max_length))
     split = _split(texts, settings.held_out, rng)
-    known, unseen = (
+    seen, unseen = (
         rows_of(
-            own,
+            part,
             pieces,
             vocabulary.special,
             settings.whole_words,
@@ -95,34 +111,40 @@ def adapt(
             lm.first_position,
             tokenizer.pad_token_id or 0,
         )
-        for own in split
+        for part in split
     )
-    if not known.units.any():
+    if not seen.units.any():
         raise DataError(
-            f"no word in {len(texts)} sentences is one that {encoder!r} has pieces for; give text in a language it knows"
+            f"{encoder!r} has pieces for no word in {len(texts)} sentences; "
+            "give text in a language it knows"
         )
-    drawn, measured = (int(seed) for seed in rng.integers(2**62, size=2))
-    with repeatable(where, lm.packs), seeded(drawn):
-        before = held_out_loss(lm, unseen, vocabulary, settings, measured)
-        steps = train(lm, known, vocabulary, settings, lr, rng, progress)
-        after = held_out_loss(lm, unseen, vocabulary, settings, measured)
-    n_tokens, n_pieces = (
-        sum(map(len, texts)),
-        int((known.segments > 0).sum() + (unseen.segments > 0).sum()),
+    dropout_seed, mask_seed = (int(drawn) for drawn in rng.integers(2**62, size=2))
+    with repeatable(target, lm.packs), seeded(dropout_seed):
+        before = held_out_loss(lm, unseen, vocabulary, settings, mask_seed)
+        steps = train(lm, seen, vocabulary, settings, lr, rng, progress)
+        after = held_out_loss(lm, unseen, vocabulary, settings, mask_seed)
+    adapted = Adapted(
+        out,
+        encoder,
+        base_encoder(encoder),
+        sentences=len(texts),
+        held_out=len(split[1]),
+        tokens=sum(map(len, texts)),
+        pieces=int((seen.segments > 0).sum() + (unseen.segments > 0).sum()),
+        steps=steps,
+        lr=lr,
+        before=before,
+        after=after,
     )
-    done = Adapted(
-        out, encoder, base, len(texts), len(split[1]), n_tokens, n_pieces, steps, lr, before, after
-    )
-    _save(model, tokenizer, done, settings, seed, _fingerprint(texts))
-    return done
+    _save(model, tokenizer, adapted, settings, seed, _fingerprint(texts))
+    return adapted
 
 
 def _check_place(out: Path) -> None:
-    """Fail before the training rather than after it when its result has no place."""
+    """Fail before the training rather than after it if the result cannot be written."""
     if out.exists() or out.is_symlink():
         raise DataError(
-            "this is there already, and an adapted encoder is not written over anything; choose another folder",
-            out,
+            "already exists; adapted encoders never overwrite anything: choose another folder", out
         )
     nearest = next(path for path in out.absolute().parents if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
@@ -132,16 +154,16 @@ def _check_place(out: Path) -> None:
 def _split(
     texts: Sequence[Text], share: float, rng: np.random.Generator
 ) -> tuple[list[Text], list[Text]]:
-    """Sentences to train on, in random order, and some to hold out: at least 20 where there are 200.
+    """Return the sentences to train on, in random order, and those to hold out: 20 or more of 200.
 
-    subtle: a held-out sentence leaves the training set with all its copies. News repeats itself, and a copy would be remembered.
+    A held-out sentence leaves the training set with all its copies, which would be remembered.
     """
     distinct = list(dict.fromkeys(texts))
     n = int(share * len(distinct))
     n = max(n, 20) if share and len(distinct) >= 200 else n
     unseen = [distinct[i] for i in rng.permutation(len(distinct))[:n]]
-    left_out = set(unseen)
-    return [texts[i] for i in rng.permutation(len(texts)) if texts[i] not in left_out], unseen
+    excluded = set(unseen)
+    return [texts[i] for i in rng.permutation(len(texts)) if texts[i] not in excluded], unseen
 
 
 def _fingerprint(texts: Iterable[Text]) -> str:
@@ -154,7 +176,7 @@ def _fingerprint(texts: Iterable[Text]) -> str:
 def _save(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerFast,
-    done: Adapted,
+    adapted: Adapted,
     settings: AdaptSettings,
     seed: int | None,
     sha256: str,
@@ -162,16 +184,18 @@ def _save(
     described = {
         "format_version": ADAPTED_VERSION,
         "kind": "seqmix adapted encoder",
-        "base": done.base,
-        "encoder": done.encoder,
-        "text": {key: getattr(done, key) for key in ("sentences", "held_out", "tokens", "pieces")}
+        "base": adapted.base,
+        "encoder": adapted.encoder,
+        "text": {
+            key: getattr(adapted, key) for key in ("sentences", "held_out", "tokens", "pieces")
+        }
         | {"sha256": sha256},
         "settings": asdict(settings) | {"seed": seed},
-        "steps": done.steps,
-        "lr": done.lr,
-        "held_out_loss": {"before": done.before, "after": done.after},
+        "steps": adapted.steps,
+        "lr": adapted.lr,
+        "held_out_loss": {"before": adapted.before, "after": adapted.after},
     }
-    with writing(done.folder) as beside, _no_bars():
+    with writing(adapted.folder) as beside, _no_bars():
         model.to("cpu").save_pretrained(str(beside))
         tokenizer.save_pretrained(str(beside))
         (beside / ADAPTED).write_text(
@@ -181,7 +205,7 @@ def _save(
 
 @contextmanager
 def _no_bars() -> Iterator[None]:
-    """The library's bar for writing one file would stand between our lines."""
+    """Hide the library's progress bar, which would appear between our lines."""
     shown = is_progress_bar_enabled()
     disable_progress_bar()
     try:

@@ -1,7 +1,7 @@
 """Text as rows of pieces, and the words hidden in them: what masked-LM training reads.
 
-The windows of all sentences are laid into rows of one width once. Each epoch then takes a handful of numpy calls: the rows in a new
-order, other words hidden. Between them the accelerator only cuts slices off.
+The windows of all sentences are laid out once, in rows of one width.
+Each epoch then shuffles the rows and hides other words, in a few numpy calls.
 """
 
 from __future__ import annotations
@@ -14,22 +14,21 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerFast
 
-from seqmix.tagger.pieces import Ints, WordPieces
+from seqmix.tagger.windows import Ints, WordPieces
 
-_MASK, _OTHER = (
-    0.8,
-    0.1,
-)  # how often a hidden piece shows the mask, and another piece; else it shows itself
+# How often a hidden piece shows the mask, and a random piece; else it shows itself.
+_MASK, _RANDOM = 0.8, 0.1
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Windows in rows of one width. A unit is what is hidden together: a word, or a piece when words are not kept whole."""
+    """Windows in rows of one width; a unit (a word or a piece) is hidden as a whole."""
 
     ids: Ints  # [n_rows, width]
     positions: Ints  # [n_rows, width]
     segments: Ints  # [n_rows, width] the windows of a row from 1; 0 is padding
-    units: Ints  # [n_rows, width] from 1; 0 is never hidden: special pieces, padding, and words another window reads
+    # [n_rows, width] from 1; 0 is never hidden: special pieces, padding, words of another window.
+    units: Ints
     n_units: int
 
     def __len__(self) -> int:
@@ -38,17 +37,15 @@ class Rows:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What masking has to know of a tokenizer."""
+    """What masking needs to know about a tokenizer."""
 
     mask: int
-    special: NDArray[
-        np.bool_
-    ]  # [n_pieces] pieces that no word is made of: nothing is learned from guessing them
-    ordinary: Ints  # the others
+    special: NDArray[np.bool_]  # [n_pieces] pieces that are in no word, and so are never hidden
+    ordinary: Ints  # the ids of all others
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerFast) -> Vocabulary:
-        """Special pieces are those the tokenizer names, the unknown one among them, and BERT's spare entries."""
+        """Return a tokenizer's vocabulary; unused entries and the unknown piece are special."""
         names = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
         named = set(tokenizer.all_special_tokens)
         special = np.array(
@@ -59,7 +56,7 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Masked:
-    """A batch: rows with some pieces hidden, where they stand in the flattened rows, and what they are."""
+    """Rows with some pieces hidden, their places in the flattened rows, and what they are."""
 
     ids: torch.Tensor  # [n_rows, width]
     positions: torch.Tensor  # [n_rows, width]
@@ -77,15 +74,14 @@ def rows_of(
     first_position: int = 0,
     pad: int = 0,
 ) -> Rows:
-    """Lay sentences out: several windows a row (`together`), each where it leaves least room, or one a row."""
+    """Lay sentences out: one window per row, or several (`together`) with best fit."""
     windows, marks, n_units = [], [], 0
-    for tokens, own in zip(sentences, pieces.encode(sentences), strict=True):
+    for tokens, parts in zip(sentences, pieces.encode(sentences), strict=True):
         sizes = np.array([min(len(word), pieces.room) for word in pieces.words(tokens)])
-        for window in own:
+        for window in parts:
             mark = np.zeros(len(window.ids), dtype=np.int64)
-            if len(
-                window.words
-            ):  # subtle: in an overlap each word is hidden in the one window that reads it, and seen in the other
+            # Where windows overlap, a word is hidden only in the window that reads it.
+            if len(window.words):
                 counts = sizes[window.words]
                 counts = counts if whole_words else np.ones(counts.sum(), dtype=np.int64)
                 mark[window.at[0] :][: counts.sum()] = np.repeat(
@@ -94,22 +90,14 @@ def rows_of(
                 n_units += len(counts)
             windows.append(window.ids)
             marks.append(mark)
-    longest = max(map(len, windows), default=1)
-    width = (
-        max(longest, pieces.room + len(pieces.before) + len(pieces.after)) if together else longest
-    )
-    places = (
-        _best_fit(map(len, windows), width)
-        if together
-        else [(row, 0, 1) for row in range(len(windows))]
-    )
+    width = max(map(len, windows), default=1)
+    places = [(row, 0, 1) for row in range(len(windows))]
+    if together:
+        width = max(width, pieces.room + len(pieces.before) + len(pieces.after))
+        places = _best_fit(map(len, windows), width)
     shape = (max((row for row, _, _ in places), default=-1) + 1, width)
-    ids, positions, segments, units = (
-        np.full(shape, pad),
-        np.full(shape, first_position),
-        np.zeros(shape, int),
-        np.zeros(shape, int),
-    )
+    ids, positions = np.full(shape, pad), np.full(shape, first_position)
+    segments, units = np.zeros(shape, int), np.zeros(shape, int)
     for (row, left, number), window_ids, mark in zip(places, windows, marks, strict=True):
         stretch = slice(left, left + len(mark))
         ids[row, stretch], segments[row, stretch], units[row, stretch] = window_ids, number, mark
@@ -121,8 +109,8 @@ def rows_of(
 
 
 def _best_fit(sizes: Iterator[int] | Sequence[int], width: int) -> list[tuple[int, int, int]]:
-    """Row, first place and number in its row of each window: it goes where it leaves least room."""
-    open_rows: list[list[int]] = [[] for _ in range(width + 1)]  # by the room they have
+    """Return each window's row, first place and number in the row: it leaves least room there."""
+    open_rows: list[list[int]] = [[] for _ in range(width + 1)]  # by their room
     members: list[int] = []
     places = []
     for size in sizes:
@@ -139,12 +127,12 @@ def _best_fit(sizes: Iterator[int] | Sequence[int], width: int) -> list[tuple[in
 
 
 def drawn(rows: Rows, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which units to hide this time, so many of a hundred [n_units + 1]."""
+    """Return which units to hide, at random [n_units + 1]."""
     return rng.random(rows.n_units + 1) < share
 
 
 def each_once(rows: Rows, share: float, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
-    """Masks that together hide each unit once: a held-out loss over all the words, not over some."""
+    """Return masks that together hide each unit once, so that a held-out loss is over all words."""
     group = rng.permutation(rows.n_units + 1) % max(1, round(1 / share))
     return [group == number for number in range(group.max() + 1)]
 
@@ -158,26 +146,24 @@ def batches(
     rng: np.random.Generator,
     device: torch.device,
 ) -> Iterator[Masked]:
-    """The rows in this order as `n` batches of like size on the device, where everything is before the first one is given."""
+    """Yield the rows in this order as `n` batches of equal size, cut from one copy on the device."""
     ids, units, width = rows.ids[order], rows.units[order], rows.ids.shape[1]
     at = np.flatnonzero((hidden[units] & (units > 0)).ravel())
     truth = ids.ravel()[at]
-    luck, others = (
-        rng.random(len(at)),
-        vocabulary.ordinary[rng.integers(len(vocabulary.ordinary), size=len(at))],
-    )
+    luck = rng.random(len(at))
+    random = vocabulary.ordinary[rng.integers(len(vocabulary.ordinary), size=len(at))]
     ids.ravel()[at] = np.where(
-        luck < _MASK, vocabulary.mask, np.where(luck < _MASK + _OTHER, others, truth)
+        luck < _MASK, vocabulary.mask, np.where(luck < _MASK + _RANDOM, random, truth)
     )
     edges = np.linspace(0, len(rows), n + 1).round().astype(np.int64)
     cuts = np.searchsorted(at, edges * width)
     at -= np.repeat(edges[:-1] * width, np.diff(cuts))
-    there = [
+    tensors = [
         torch.from_numpy(array).to(device)
         for array in (ids, rows.positions[order], rows.segments[order], at, truth)
     ]
     for first, last, start, end in zip(edges, edges[1:], cuts, cuts[1:], strict=False):
         yield Masked(
-            *(tensor[first:last] for tensor in there[:3]),
-            *(tensor[start:end] for tensor in there[3:]),
+            *(tensor[first:last] for tensor in tensors[:3]),
+            *(tensor[start:end] for tensor in tensors[3:]),
         )

@@ -1,9 +1,10 @@
-"""The same training on a GPU that never waits for the host: a step is captured once as a CUDA graph and replayed.
+"""Training on a GPU that never waits for the host: a step is captured as a CUDA graph and replayed.
 
-A step of a small encoder is hundreds of kernels of a few microseconds; launched one by one they leave the GPU idle nine tenths of the
-time. So batches get one fixed shape (rows of `width` pieces, several sentences a row), the batches of many steps are laid on the device
-at once, and a counter on the device says which is next: the host only says "again". A stage (weights, optimizer, graphs) is kept
-for the next training of the same shape, since a loop trains dozens of times.
+A step of a small encoder is hundreds of kernels of a few microseconds.
+Launched one by one they leave the GPU idle nine tenths of the time.
+So batches get one fixed shape, those of many steps are copied to the device at once, and a counter
+on the device selects the next: the host only replays.
+A stage (weights, optimizer, graphs) is kept for the next training of the same shape.
 """
 
 from __future__ import annotations
@@ -19,129 +20,78 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from seqmix.tagger.batches import Batch
 from seqmix.tagger.network import Mixup, Network, autocast
-from seqmix.tagger.pieces import Batch, Window, pack
+from seqmix.tagger.settings import Settings
+from seqmix.tagger.training.graph_batches import Arrays, Shape, lay_out
+from seqmix.tagger.training.schedule import Step, TrainingSet
 
-_STEPS = 64  # whose batches lie on the device at a time
-_KEPT = 4  # stages
-Stretch = tuple[int, list[float]]  # the number of its first step, from 0, and the loss of each
+_STEPS = 64  # whose batches are on the device at a time
+_MAX_STAGES = 4
+Losses = tuple[int, list[float]]  # the number of the first step, from 0, and the loss of each
+MakeOptimizer = Callable[[nn.Module], torch.optim.Optimizer]
 _stages: OrderedDict[tuple[Any, ...], _Stage] = OrderedDict()
-
-
-@dataclass(frozen=True)
-class Job:
-    """What a step needs beside the weights."""
-
-    rate: float
-    chosen: Sequence[int]
-    mixup: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None = (
-        None  # partners and weights by word
-    )
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What a graph is captured for."""
-
-    rows: int
-    width: int
-    sentences: int
-    length: int  # words of the longest sentence, for a CRF; 0 for a linear head
-    mixup: bool
-    complete: bool  # no word without label, for a CRF
 
 
 def replay(
     network: Network,
-    windows: Sequence[Sequence[Window]],
-    rows: Sequence[np.ndarray[Any, Any]],
-    jobs: Sequence[Job],
-    make_optimizer: Callable[[nn.Module], torch.optim.Optimizer],
-    key: tuple[Any, ...],
-    clip: float,
-    batch_size: int,
-    width: int,
+    data: TrainingSet,
+    steps: Sequence[Step],
+    settings: Settings,
+    make_optimizer: MakeOptimizer,
     seed: int,
-) -> Iterator[Stretch]:
-    """Train in place, at the very end: up to then the network is as it was. `key` names all that shapes a step but its batch."""
+) -> Iterator[Losses]:
+    """Train a copy and overwrite the network with it at the very end."""
     device = next(network.parameters()).device
-    stage = _stage(network, make_optimizer, key, clip)
-    stage.take(network)
+    stage = _stage_for(network, settings, make_optimizer)
+    stage.start_from(network)
+    longest = max(len(window.ids) for sentence in data.windows for window in sentence)
+    width = next((w for w in (32, 64, 128) if longest <= w), longest)
     crf = network.chain is not None
-    length = -(-max(len(own) for own in rows) // 16) * 16 if crf else 0
-    complete = crf and not any(np.isnan(own).any() for own in rows)
-    for done in range(0, len(jobs), _STEPS):
-        stretch = jobs[done : done + _STEPS]
-        packed = [
-            pack([windows[i] for i in job.chosen], network.first_position, width) for job in stretch
-        ]
-        most = max(len(batch.ids) for batch in packed)
-        shape = Shape(
-            -(-most // 4) * 4, width, batch_size, length, stretch[0].mixup is not None, complete
+    length = -(-max(len(rows) for rows in data.rows) // 16) * 16 if crf else 0
+    complete = crf and not any(np.isnan(rows).any() for rows in data.rows)
+    for first in range(0, len(steps), _STEPS):
+        some = steps[first : first + _STEPS]
+        shape, arrays = lay_out(
+            data, some, width, settings.batch_size, length, complete, network.first_position
         )
-        laid = lay_out(
-            shape,
-            stretch,
-            packed,
-            [[rows[i] for i in job.chosen] for job in stretch],
-            network.first_position,
-        )
-        yield done, stage.run(shape, laid, len(stretch), device, seed + done)
-    stage.give(network)
+        yield first, stage.run(shape, arrays, len(some), device, seed + first)
+    stage.copy_to(network)
 
 
 def forget_stages() -> None:
-    """Let go of the memory that stages hold."""
+    """Free the memory that stages hold."""
     _stages.clear()
 
 
-def lay_out(
-    shape: Shape,
-    jobs: Sequence[Job],
-    packed: Sequence[Batch],
-    rows: Sequence[Sequence[np.ndarray[Any, Any]]],
-    first_position: int,
-) -> dict[str, np.ndarray[Any, Any]]:
-    """Batches of one shape, one a step: pieces in rows, and the targets where the head looks for them."""
-    steps, n_tags = len(jobs), rows[0][0].shape[1]
-    places = shape.rows * shape.width
-    spots = shape.sentences * shape.length or places
-    laid: dict[str, np.ndarray[Any, Any]] = {
-        "ids": np.zeros((steps, shape.rows, shape.width), dtype=np.int64),
-        "positions": np.full((steps, shape.rows, shape.width), first_position),
-        "segments": np.zeros((steps, shape.rows, shape.width), dtype=np.int64),
-        "targets": np.full((steps, spots, n_tags), np.nan, dtype=np.float32),
-        "words": np.tile(
-            np.arange(places) if not shape.length else np.zeros(spots, dtype=np.int64), (steps, 1)
-        ),
-        "ends": np.ones((steps, shape.sentences), dtype=np.int64),
-        "there": np.zeros((steps, shape.sentences), dtype=np.float32),
-        "rates": np.array([job.rate for job in jobs], dtype=np.float32),
-    }
-    if shape.mixup:
-        laid["partners"] = np.tile(np.arange(places), (steps, 1))
-        laid["weights"] = np.ones((steps, places), dtype=np.float32)
-    for step, (job, batch, own) in enumerate(zip(jobs, packed, rows, strict=True)):
-        used = len(batch.ids)
-        for name in ("ids", "positions", "segments"):
-            laid[name][step, :used] = getattr(batch, name).numpy()
-        words = batch.words.numpy()
-        laid["ends"][step, : len(own)] = batch.lengths
-        laid["there"][step, : len(own)] = 1
-        spot = _spots(batch.lengths, shape.length) if shape.length else words
-        laid["targets"][step, spot] = np.concatenate(own)
-        if shape.length:
-            laid["words"][step, spot] = words
-        if job.mixup is not None:
-            partners, weights = job.mixup
-            laid["partners"][step, words] = words[partners]
-            laid["weights"][step, words] = weights
-    return laid
-
-
-def _spots(lengths: Sequence[int], longest: int) -> np.ndarray[Any, Any]:
-    """Where the words of each sentence stand when every sentence has `longest` places."""
-    return np.concatenate([np.arange(length) + s * longest for s, length in enumerate(lengths)])
+def _stage_for(network: Network, settings: Settings, make_optimizer: MakeOptimizer) -> _Stage:
+    """Return the stage for this kind of training, a new one if there is none."""
+    key = (
+        network.encoder.config.to_json_string(),
+        str(network),
+        str(network.encoder.device),
+        *(settings.weight_decay, settings.epsilon, settings.clip, settings.dropout),
+    )  # all that shapes a step but its batch
+    if key not in _stages:
+        copy = deepcopy(network).train()
+        products = [name for name, module in copy.named_modules() if isinstance(module, nn.Linear)]
+        weights = {
+            name: weight
+            for name, weight in copy.named_parameters()
+            if name.rpartition(".")[0] in products
+        }
+        on_gpu = next(copy.parameters()).device.type == "cuda"
+        precision = torch.bfloat16 if on_gpu else torch.float32
+        half = {
+            name: weight.detach().to(precision, copy=True).requires_grad_()
+            for name, weight in weights.items()
+        }
+        grads = {name: torch.zeros_like(weight) for name, weight in weights.items()}
+        _stages[key] = _Stage(copy, make_optimizer(copy), settings.clip, half, grads)
+        while len(_stages) > _MAX_STAGES:
+            _stages.popitem(last=False)
+    _stages.move_to_end(key)
+    return _stages[key]
 
 
 @dataclass
@@ -151,73 +101,60 @@ class _Stage:
     network: Network
     optimizer: torch.optim.Optimizer
     clip: float
-    half: dict[
-        str, Tensor
-    ]  # bf16 copies of the weights that matrix products read, made for all at once instead of one by one
-    grads: dict[str, Tensor]  # their gradients in float32
+    half: dict[str, Tensor]  # bf16 copies of the weights of matrix products, all made at once
+    grads: dict[str, Tensor]  # the gradients of those weights in float32
     buffers: dict[Shape, dict[str, Tensor]] = field(default_factory=dict)
     graphs: dict[Shape, torch.cuda.CUDAGraph] = field(default_factory=dict)
 
-    def take(self, network: Network) -> None:
-        """Start from these weights with an empty optimizer."""
+    def start_from(self, network: Network) -> None:
+        """Copy the network's weights and reset the optimizer."""
         with torch.no_grad():
             torch._foreach_copy_(list(self.network.parameters()), list(network.parameters()))
             for state in self.optimizer.state.values():
                 for value in state.values():
                     value.zero_()
 
-    def give(self, network: Network) -> None:
-        """Copy what was learned."""
+    def copy_to(self, network: Network) -> None:
+        """Overwrite the network's weights with the trained ones."""
         with torch.no_grad():
             torch._foreach_copy_(list(network.parameters()), list(self.network.parameters()))
 
     def run(
-        self,
-        shape: Shape,
-        laid: dict[str, np.ndarray[Any, Any]],
-        steps: int,
-        device: torch.device,
-        seed: int,
+        self, shape: Shape, arrays: Arrays, steps: int, device: torch.device, seed: int
     ) -> list[float]:
-        """All steps laid out; their losses."""
-        buffers = self._buffers(shape, laid, device)
-        for name, values in laid.items():
-            buffers[name][: len(values)].copy_(
-                torch.from_numpy(values).pin_memory()
-                if device.type == "cuda"
-                else torch.from_numpy(values)
-            )
-        if device.type == "cuda" and shape not in self.graphs:
+        """Do the steps laid out in the arrays, and return their losses."""
+        on_gpu = device.type == "cuda"
+        buffers = self._buffers(shape, arrays, device)
+        for name, values in arrays.items():
+            source = torch.from_numpy(values)
+            buffers[name][: len(values)].copy_(source.pin_memory() if on_gpu else source)
+        if on_gpu and shape not in self.graphs:
             self._capture(shape, buffers)
         buffers["step"].zero_()
-        torch.manual_seed(
-            seed
-        )  # subtle: only now, since trying a step out has drawn from torch's generator
+        torch.manual_seed(seed)  # only now, since capturing has drawn from torch's generator
         for _ in range(steps):
-            if device.type == "cuda":
+            if on_gpu:
                 self.graphs[shape].replay()
             else:
                 self._step(shape, buffers)  # the same arithmetic, for the tests
         losses: list[float] = buffers["losses"][:steps].tolist()
         return losses
 
-    def _buffers(
-        self, shape: Shape, laid: dict[str, np.ndarray[Any, Any]], device: torch.device
-    ) -> dict[str, Tensor]:
+    def _buffers(self, shape: Shape, arrays: Arrays, device: torch.device) -> dict[str, Tensor]:
         if shape not in self.buffers:
-            made = {
+            self.buffers[shape] = {
                 name: torch.zeros(
                     (_STEPS, *values.shape[1:]), dtype=torch.from_numpy(values).dtype, device=device
                 )
-                for name, values in laid.items()
+                for name, values in arrays.items()
+            } | {
+                "step": torch.zeros(1, dtype=torch.long, device=device),
+                "losses": torch.zeros(_STEPS, device=device),
             }
-            made["step"] = torch.zeros(1, dtype=torch.long, device=device)
-            made["losses"] = torch.zeros(_STEPS, device=device)
-            self.buffers[shape] = made
         return self.buffers[shape]
 
     def _capture(self, shape: Shape, buffers: dict[str, Tensor]) -> None:
-        """Try a step out on the side, undo it, and record it."""
+        """Do a step on a side stream, undo it, and record it."""
         before = [parameter.detach().clone() for parameter in self.network.parameters()]
         kept = {
             key: {name: value.clone() for name, value in state.items()}
@@ -232,9 +169,8 @@ class _Stage:
         torch.cuda.current_stream().wait_stream(side)
         self.optimizer.zero_grad(set_to_none=True)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(
-            graph, pool=next((other.pool() for other in self.graphs.values()), None)
-        ):
+        pool = next((earlier.pool() for earlier in self.graphs.values()), None)
+        with torch.cuda.graph(graph, pool=pool):
             self._step(shape, buffers)
         with torch.no_grad():
             torch._foreach_copy_(list(self.network.parameters()), before)
@@ -244,6 +180,7 @@ class _Stage:
         self.graphs[shape] = graph
 
     def _step(self, shape: Shape, buffers: dict[str, Tensor]) -> None:
+        """Do one step; the host must not look at any value."""
         step = buffers["step"]
         now = {
             name: values.index_select(0, step)[0]
@@ -252,30 +189,15 @@ class _Stage:
         }
         for group in self.optimizer.param_groups:
             group["lr"].copy_(now["rates"] * group["scale"])
-        batch = Batch(now["ids"], now["positions"], now["segments"], now["words"], ())
-        targets, mixup = now["targets"], None
-        if shape.mixup:
-            mixup = Mixup(now["partners"], now["weights"])
-            targets = mixup.rows(targets)
         weights = dict(self.network.named_parameters())
         with torch.no_grad():
             torch._foreach_copy_(list(self.half.values()), [weights[name] for name in self.half])
-        with autocast(step.device, cache=False):
-            scores = functional_call(self.network, self.half, (batch, mixup))
-        if shape.length:
-            box = (shape.sentences, shape.length, targets.shape[1])
-            loss = self.network.chain_loss(
-                scores.view(box), targets.view(box), now["ends"], now["there"], shape.complete
-            )
-        else:
-            loss = self.network.loss(scores, targets, ())
+        loss = self._loss(shape, now)
         self.optimizer.zero_grad(set_to_none=True)
         for copy in self.half.values():
             copy.grad = None
         loss.backward()
-        used = {
-            name: copy.grad for name, copy in self.half.items() if copy.grad is not None
-        }  # a pooler is not
+        used = {name: copy.grad for name, copy in self.half.items() if copy.grad is not None}
         torch._foreach_copy_([self.grads[name] for name in used], list(used.values()))
         for name in used:
             weights[name].grad = self.grads[name]
@@ -284,32 +206,17 @@ class _Stage:
         buffers["losses"].index_copy_(0, step, loss.detach()[None])
         step += 1
 
-
-def _stage(
-    network: Network,
-    make_optimizer: Callable[[nn.Module], torch.optim.Optimizer],
-    key: tuple[Any, ...],
-    clip: float,
-) -> _Stage:
-    """The stage for this kind of training, made when it is not there; the oldest give way."""
-    if key not in _stages:
-        copy = deepcopy(network).train()
-        products = [name for name, module in copy.named_modules() if isinstance(module, nn.Linear)]
-        weights = {
-            name: weight
-            for name, weight in copy.named_parameters()
-            if name.rpartition(".")[0] in products
-        }
-        precision = (
-            torch.bfloat16 if next(copy.parameters()).device.type == "cuda" else torch.float32
+    def _loss(self, shape: Shape, now: dict[str, Tensor]) -> Tensor:
+        batch = Batch(now["ids"], now["positions"], now["segments"], now["words"], ())
+        targets, mixup = now["targets"], None
+        if shape.mixup:
+            mixup = Mixup(now["partners"], now["weights"])
+            targets = mixup.rows(targets)
+        with autocast(batch.ids.device, cache=False):
+            scores: Tensor = functional_call(self.network, self.half, (batch, mixup))
+        if not shape.length:
+            return self.network.loss(scores, targets, ())
+        box = (shape.sentences, shape.length, targets.shape[1])
+        return self.network.chain_loss(
+            scores.view(box), targets.view(box), now["lengths"], now["present"], shape.complete
         )
-        half = {
-            name: weight.detach().to(precision, copy=True).requires_grad_()
-            for name, weight in weights.items()
-        }
-        grads = {name: torch.zeros_like(weight) for name, weight in weights.items()}
-        _stages[key] = _Stage(copy, make_optimizer(copy), clip, half, grads)
-        while len(_stages) > _KEPT:
-            _stages.popitem(last=False)
-    _stages.move_to_end(key)
-    return _stages[key]

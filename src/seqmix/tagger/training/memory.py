@@ -1,4 +1,7 @@
-"""Training in the memory there is: endless sentences in stretches, a batch that does not fit in parts that add up to it."""
+"""Training in the memory there is.
+
+Endless sentences are cut into stretches; a batch that does not fit is trained in parts.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _STRETCH = 1000  # tokens
 
 
 def stretches(sentence: Sentence) -> Iterator[Sentence]:
-    """The sentence, or its stretches one after another where it is endless; stretches without a label teach nothing."""
+    """Yield the sentence, or the labeled ones of its stretches if it is endless."""
     if len(sentence) <= _STRETCH:
         yield sentence
         return
@@ -37,52 +40,54 @@ def stretches(sentence: Sentence) -> Iterator[Sentence]:
             yield stretch
 
 
-class Room:
-    """How many sentences memory holds at a time, as far as is known."""
+class BatchParts:
+    """Batches in parts as large as memory is known to hold; `ids` name sentences in messages."""
 
-    def __init__(self, most: int, names: Sequence[str]) -> None:
-        self.most, self._names = most, names
+    def __init__(self, limit: int, ids: Sequence[str]) -> None:
+        self.limit, self._ids = limit, ids
 
-    def add_up(
+    def add_gradients(
         self,
-        chosen: Sequence[int],
+        batch: Sequence[int],
         backward: Callable[[Sequence[int]], Tensor],
         undo: Callable[[], None],
     ) -> Tensor:
-        """The gradients of a batch, part by part if need be: `backward` adds those of a part and gives its share of the loss.
+        """Return the loss of a batch, part by part if need be.
 
-        When memory runs out, `undo` takes back what was added and the batch begins again in smaller parts; so do all that follow.
+        `backward` adds the gradients of a part and returns its share of the loss.
+        When memory runs out, `undo` removes them and this batch and all later ones take smaller
+        parts.
         """
         while True:
-            part: Sequence[int] = chosen
+            part: Sequence[int] = batch
             try:
                 losses = []
-                for part in self._parts(chosen):
+                for start in range(0, len(batch), self.limit):
+                    part = batch[start : start + self.limit]
                     losses.append(backward(part))
-                if self.most < len(chosen):
-                    say_once(
-                        f"memory ran out: batches are trained in parts of at most {self.most} sentences, which add up to the same step"
+                if self.limit < len(batch):
+                    warn_once(
+                        "memory ran out: batches are trained in parts of at most "
+                        f"{self.limit} sentences, which add up to the same step"
                     )
                 return torch.stack(losses).sum()
             except Exception as error:
                 if not ran_out(error):
                     raise
                 if len(part) == 1:
-                    name = repr(self._names[part[0]]) if self._names else f"number {part[0]}"
+                    name = repr(self._ids[part[0]]) if self._ids else f"number {part[0]}"
                     raise ModelError(
-                        f"memory does not hold one sentence alone: {name}; lower training.max_pieces, or take a smaller encoder"
+                        f"memory does not hold one sentence alone: {name}; "
+                        "lower training.max_pieces, or take a smaller encoder"
                     ) from error
-            # subtle: behind the except block, where the error no longer keeps the failed step's tensors alive
+            # Outside the except block, since the error keeps the failed step's tensors alive.
             undo()
             release()
-            self.most = -(-len(part) // 2)
-
-    def _parts(self, chosen: Sequence[int]) -> Iterator[Sequence[int]]:
-        return (chosen[start : start + self.most] for start in range(0, len(chosen), self.most))
+            self.limit = -(-len(part) // 2)
 
 
 def ran_out(error: BaseException | None) -> bool:
-    """Whether an error means that memory ran out. subtle: a CUDA graph that could not be captured says something else on top of it."""
+    """Whether memory ran out, here or in an error that this one followed."""
     while error is not None:
         if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
             return True
@@ -93,12 +98,12 @@ def ran_out(error: BaseException | None) -> bool:
 
 
 def release() -> None:
-    """Give back what torch holds for later."""
+    """Return the memory that torch caches to the GPU."""
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
 
 
 @cache
-def say_once(text: str) -> None:
-    """A line of the log, and not again: a loop trains dozens of times."""
+def warn_once(text: str) -> None:
+    """Log a warning, once in the life of the process: a loop trains dozens of times."""
     _log.warning(text)

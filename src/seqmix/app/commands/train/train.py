@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from seqmix.app.commands.train.evaluate import score_tagger
-from seqmix.app.console import count, emit, progress, quiet, say
+from seqmix.app.console import count, emit, progress, say
 from seqmix.app.options import group
 from seqmix.app.read_data import (
     Comment,
@@ -62,49 +62,32 @@ def train(
     key: Key = "UPOS",
     misaligned: Misaligned = "error",
 ) -> None:
-    """Train a tagger on labeled data.
-
-    `accelerate launch -m seqmix train` and the same options train it in several processes, a GPU each.
-    """
+    """Train a tagger on labeled data."""
     from seqmix.tagger import Settings, Tagger
-    from seqmix.tagger.training.processes import joined, left_alone
 
-    if left_alone():
-        say(
-            "accelerate has started one process only (it does with --cpu); --multi_gpu starts several, also without GPUs"
-        )
-    with joined(device) as processes, quiet(not processes.first):
-        options = format_options(
-            tag_column=tag_column,
-            token_column=token_column,
-            comment=comment,
-            key=key,
-            misaligned=misaligned,
-        )
-        settings = Settings(epochs=epochs, steps=steps, lr=lr, batch_size=batch_size)
-        tagger = Tagger(encoder, head, settings, processes.device)
-        if seed < 0:
-            raise ConfigError(f"--seed is {seed}; it must be 0 or more")
-        if processes.first:
-            _check_place(out)
-        sentences = labeled_data(data, format, options)
-        held_out = labeled_data(dev, None, options) if dev and processes.first else []
-        rng = np.random.default_rng(seed)
-        sentences = drawn(sentences, limit, rng)
-        total = settings.total_steps(len(sentences))
-        where = (
-            tagger.device
-            if processes.count == 1
-            else f"{tagger.device.type}, in {processes.count} processes"
-        )
-        counts = f"{count(len(sentences), 'sentence')}, {count(total, 'step')}"
-        _say_tags(sentences, data)
-        say(f"training {encoder} with a {head} head on {counts} on {where}")
-        start = time.monotonic()
-        with progress("training") as update:
-            tagger.fit(sentences, rng, progress=update, processes=processes)
-    if not processes.first:
-        return
+    options = format_options(
+        tag_column=tag_column,
+        token_column=token_column,
+        comment=comment,
+        key=key,
+        misaligned=misaligned,
+    )
+    settings = Settings(epochs=epochs, steps=steps, lr=lr, batch_size=batch_size)
+    tagger = Tagger(encoder, head, settings, device)
+    if seed < 0:
+        raise ConfigError(f"--seed is {seed}; it must be 0 or more")
+    _check_place(out)
+    sentences = labeled_data(data, format, options)
+    held_out = labeled_data(dev, None, options) if dev else []
+    rng = np.random.default_rng(seed)
+    sentences = drawn(sentences, limit, rng)
+    total = settings.total_steps(len(sentences))
+    counts = f"{count(len(sentences), 'sentence')}, {count(total, 'step')}"
+    _say_tags(sentences, data)
+    say(f"training {encoder} with a {head} head on {counts} on {tagger.device}")
+    start = time.monotonic()
+    with progress("training") as update:
+        tagger.fit(sentences, rng, progress=update)
     tagger.save(out)
     say(f"written to {out} after {time.monotonic() - start:.0f} s")
     if held_out:

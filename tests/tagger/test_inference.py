@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from seqmix.tagger.cpu_batches import side_by_side
+from seqmix.tagger.inference import side_by_side
 
 CPU = torch.device("cpu")
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqmix.tagger.pieces import Window
-from seqmix.tagger.training.batch_order import draw_batches
+from seqmix.tagger.training.schedule import draw_batches
+from seqmix.tagger.windows import Window
 
 
 def texts(*numbers: int) -> list[list[Window]]:
