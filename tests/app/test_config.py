@@ -125,7 +125,7 @@ def test_a_config_written_and_read_is_the_same(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         (["augment.rat=0.4"], "augment.rat: there is no such key"),
-        (["augment.rate"], "section.key=value"),
+        (["augment.rate"], "key=value"),
         (["query.policy=guess"], "query.policy"),
         (["augment.density=1.5"], "augment.density"),
         (["query.policy=lc"], "needs tagger.head crf"),

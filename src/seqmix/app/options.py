@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from pydantic import TypeAdapter, ValidationError
 
 from seqmix.data import formats
 from seqmix.data.scheme import SCHEMES
 from seqmix.errors import ConfigError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 @dataclass(frozen=True)
@@ -149,7 +155,7 @@ def _parse(
     format, _, rest = text.partition(":")
     if "=" in format:
         format, rest = "", text
-    if format and format not in known:
+    if format and format not in (formats.FORMATS if option == "--to" else known):
         raise ConfigError(f"{option}: there is no format {_unknown(format, known)}")
     values: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):
@@ -184,3 +190,28 @@ def _unknown(name: str, known: Collection[str]) -> str:
     near = get_close_matches(name, known, n=1)
     meant = f"did you mean {near[0]}? " if near else ""
     return f"{name[:80]!r}; {meant}There are {', '.join(known)}"
+
+
+def settings_option(examples: str, panel: str | None = None) -> Any:
+    """Return the option --set of a command, with examples of its keys."""
+    return typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help=f"Any other setting, such as {examples}; repeatable.",
+        rich_help_panel=panel,
+    )
+
+
+def with_settings(settings: T, changes: Mapping[str, Any]) -> T:
+    """Return frozen settings with the changes of --set, every key and value checked."""
+    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    for key in changes:
+        if key not in values:
+            raise ConfigError(f"--set: there is no setting {_unknown(key, values)}")
+    try:
+        return TypeAdapter(type(settings)).validate_python({**values, **changes})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ConfigError(
+            f"--set {first['loc'][0]}: {first['msg'].lower()}; got {first['input']!r}"
+        ) from error

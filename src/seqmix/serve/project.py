@@ -264,7 +264,7 @@ def read_settings(folder: Path) -> Settings:
         found = given.pop("format_version", None)
         if (why := version_problem(folder, found, FORMAT)) is not None:
             raise ConfigError(why)
-        return _settings(given)
+        return settings_of(given)
     except (OSError, ValueError, RecursionError, SeqMixError) as error:
         raise ConfigError(f"{path}: {error}") from error
 
@@ -276,7 +276,7 @@ def change_settings(
     before = {
         key: value for key, value in asdict(read_settings(folder)).items() if value is not None
     }
-    settings = _settings(before | changes)
+    settings = settings_of(before | changes)
     check(settings)
     write_settings(folder, settings, (folder / SETTINGS).stat().st_mode & 0o777)
     return settings
@@ -317,7 +317,8 @@ def check_tags(tags: Sequence[str]) -> None:
             raise TagError("a tag is named twice", text=tag)
 
 
-def _settings(given: dict[str, Any]) -> Settings:
+def settings_of(given: dict[str, Any]) -> Settings:
+    """Return settings from keys and values, every one checked."""
     known = {field.name: field for field in fields(Settings)}
     for key, value in given.items():
         if key not in known:

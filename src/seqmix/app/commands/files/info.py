@@ -1,4 +1,4 @@
-"""`seqmix info`."""
+"""`seqmix info`: what a tagger, a corpus, a pool or this installation is."""
 
 from __future__ import annotations
 
@@ -13,45 +13,25 @@ import typer
 
 from seqmix import __version__
 from seqmix.app.console import emit
-from seqmix.app.read_data import (
-    Comment,
-    FormatName,
-    Key,
-    Misaligned,
-    Quiet,
-    TagColumn,
-    TokenColumn,
-    format_options,
-    read_data,
-)
+from seqmix.app.options import Json, Read, Reading, parse_read
+from seqmix.app.read_data import read_data
 from seqmix.data import formats
 from seqmix.data.latest_model import newest_model
 from seqmix.data.scheme import detect, prefixed, spans
 
 
-def info(
-    what: Annotated[
-        str,
-        typer.Argument(
-            help="A tagger, project, file, folder of data, or sample; nothing for the installation."
-        ),
-    ] = "",
-    json_out: Quiet = False,
-    format: FormatName = None,
-    tag_column: TagColumn = -1,
-    token_column: TokenColumn = 0,
-    comment: Comment = "",
-    key: Key = "UPOS",
-    misaligned: Misaligned = "drop",
-) -> None:
+What = Annotated[
+    str,
+    typer.Argument(
+        help="A tagger, project, pool, file, folder of data or sample; "
+        "without it, the installation."
+    ),
+]
+
+
+def info(what: What = "", json_out: Json = False, read: Read = "") -> None:
     """Describe a tagger, a corpus, a pool or this installation."""
-    options = format_options(
-        tag_column=tag_column,
-        token_column=token_column,
-        comment=comment,
-        key=key,
-        misaligned=misaligned,
-    )
+    reading = parse_read(read, misaligned="drop")
     from seqmix.scale.pool import is_pool
 
     if not what:
@@ -63,7 +43,7 @@ def info(
     elif is_pool(Path(what)):
         facts = _pool_facts(Path(what))
     else:
-        facts = _corpus_facts(what, format, options)
+        facts = _corpus_facts(what, reading)
     emit(
         json.dumps(facts, ensure_ascii=False)
         if json_out
@@ -100,19 +80,19 @@ def _pool_facts(folder: Path) -> dict[str, Any]:
     }
 
 
-def _corpus_facts(name: str, format: str | None, options: formats.Options) -> dict[str, Any]:
+def _corpus_facts(name: str, reading: Reading) -> dict[str, Any]:
     sentences = tokens = labeled = soft = longest = 0
     tags: Counter[str] = Counter()
     types: Counter[str] = Counter()
-    for sentence in read_data(name, format, options):
+    for sentence in read_data(name, reading):
         sentences, tokens = sentences + 1, tokens + len(sentence)
         labeled += sentence.labeled
         soft += any(isinstance(row, Mapping) for row in sentence.tags)
         longest = max(longest, len(sentence))
-        own = [str(tag) for tag in sentence.hardened().tags if tag is not None]
-        tags.update(own)
-        if any(prefixed(tag) for tag in own):
-            types.update(span.type for span in spans(own))
+        hard = [str(tag) for tag in sentence.hardened().tags if tag is not None]
+        tags.update(hard)
+        if any(prefixed(tag) for tag in hard):
+            types.update(span.type for span in spans(hard))
     return {
         "sentences": sentences,
         "labeled": labeled,
@@ -123,7 +103,7 @@ def _corpus_facts(name: str, format: str | None, options: formats.Options) -> di
         "spans": sum(types.values()),
         "spans by type": dict(sorted(types.items())),
         "tags": dict(tags.most_common()),
-        **options.counts,
+        **reading.options.counts,
     }
 
 

@@ -1,33 +1,20 @@
-"""`seqmix augment`."""
+"""`seqmix augment`: labeled sentences mixed from labeled ones."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
+from seqmix.app.config import Config, load_config, parse_changes
 from seqmix.app.console import emit, say
-from seqmix.app.options import Engine, group
-from seqmix.app.read_data import (
-    Comment,
-    Data,
-    FormatName,
-    Key,
-    Misaligned,
-    TagColumn,
-    TokenColumn,
-    drawn,
-    format_options,
-    labeled_data,
-)
-from seqmix.augment.combined import COMBINED
-from seqmix.augment.pairing import VARIANTS
-from seqmix.augment.replacement import METHODS
+from seqmix.app.options import Data, Engine, Read, Seed, parse_read, settings_option
+from seqmix.app.read_data import drawn, labeled_data
 from seqmix.data.augmented import Augmentation, hubness, new_tokens
 from seqmix.data.files import replacing, write_text
 from seqmix.data.sentence import Sentence
@@ -35,216 +22,242 @@ from seqmix.errors import ConfigError
 from seqmix.report.case import as_page, as_text, cases
 from seqmix.scale.augment_parts import augment_in_parts
 from seqmix.scale.executors import executor_of
-from seqmix.scale.local_executor import Executor
 
-_mixing, _judging, _words = (
-    group("How sentences are mixed"),
-    group("What is accepted"),
-    group("The words that are generated"),
-)
-_large, _telling = group("Large sets"), group("What is told")
+if TYPE_CHECKING:
+    from seqmix.protocols import Augmenter
+    from seqmix.scale.local_executor import Executor
+
+PAIRS, FIGURES, PAGE = "pairs", "figures", ".html"  # what --explain takes
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Where to write the new sentences: JSONL of tokens, with lineage."),
+]
+Variant = Annotated[
+    str,
+    typer.Option(
+        help="whole, sub, label (SeqMix), mention, token, shuffle, duplicate (baselines) "
+        "or mention+sub."
+    ),
+]
+Rate = Annotated[float, typer.Option(help="New sentences for each labeled one (r).")]
+Explain = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WHAT",
+        help="pairs prints each pair as in the paper's case study, including rejected ones; "
+        "FILE.html writes the same as a page; figures prints statistics. Repeatable.",
+    ),
+]
+Encoder = Annotated[str, typer.Option(help="Whose embeddings make the table of words.")]
+LanguageModel = Annotated[
+    str, typer.Option(help="The language model: starter, a Hugging Face name or a folder.")
+]
+Change = Annotated[
+    list[str] | None,
+    settings_option(
+        "window=3, alpha=2, score_range=5%,95%, table=contextual, distance=csls, "
+        "windows=spans or weight=0.5 (a fixed λ): the keys of the section augment of a config"
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(help="Use this many of the sentences, drawn at random with the seed."),
+]
+PartSize = Annotated[
+    int | None,
+    typer.Option(help="Augment parts of this many sentences separately (5000 is usual)."),
+]
+Workers = Annotated[
+    int, typer.Option(min=1, help="Parts at a time, each in a process of its own.")
+]
 
 
 def augment(
     data: Data,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Where to write the new sentences: JSONL of tokens, with lineage."),
-    ] = None,
-    variant: Annotated[
-        str, typer.Option(help=", ".join((*VARIANTS, *METHODS, COMBINED)) + ".")
-    ] = "sub",
-    rate: Annotated[float, typer.Option(help="New sentences for each labeled one (r).")] = 0.2,
-    alpha: Annotated[float, _mixing(help="λ ~ Beta(α, α).")] = 8.0,
-    window: Annotated[int, _mixing(help="Tokens in a window (s).")] = 5,
-    density: Annotated[float, _mixing(help="Share of valid tags a window needs (η0).")] = 0.6,
-    score_range: Annotated[
-        str,
-        _judging(
-            help="What is accepted: 0x,400x, how many times less probable a new word may make its parent; 0,500, perplexity itself; "
-            "5%,95%, quantiles of the real ones; off."
-        ),
-    ] = "0x,400x",
-    base: Annotated[
-        str | None,
-        _judging(
-            help="Of the perplexity: e, or 2 as the paper writes it; 2 for whole unless given, else e."
-        ),
-    ] = None,
-    lm: Annotated[
-        str, _judging(help="The language model: starter, a Hugging Face name or a folder.")
-    ] = "starter",
-    encoder: Annotated[str, _words(help="Whose embeddings make the table.")] = "starter",
-    table: Annotated[
-        str, _words(help="Source of the table: encoder, trained or contextual.")
-    ] = "encoder",
-    distance: Annotated[str, _words(help="l2, cosine or csls.")] = "l2",
-    seen: Annotated[bool, _words(help="Only words that occur in the data are generated.")] = False,
-    alphabetic: Annotated[bool, _words(help="Only words made of letters are generated.")] = False,
-    min_count: Annotated[
-        int,
-        _words(min=0, help="Only words that occur at least this often in the data are generated."),
-    ] = 0,
-    windows: Annotated[str, _mixing(help="fixed (s tokens) or spans (entity spans).")] = "fixed",
-    partners: Annotated[
-        str, _mixing(help="random or similar (nearest in embedding space).")
-    ] = "random",
-    keep_case: Annotated[
-        bool, _mixing(help="A new word takes the casing of the word it replaces.")
-    ] = False,
-    max_uses: Annotated[
-        int | None, _mixing(help="How often one sentence may serve as a parent.")
-    ] = None,
-    weight: Annotated[float | None, _mixing(help="A fixed λ.")] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(help="Use this many of the sentences, drawn at random with the seed."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same sentences.")] = 0,
-    part_size: Annotated[
-        int | None, _large(help="Augment parts of so many sentences by themselves (5000 is usual).")
-    ] = None,
-    workers: Annotated[
-        int, _large(min=1, help="Parts at a time, each in a process of its own.")
-    ] = 1,
+    out: Out = None,
+    rate: Rate = 0.2,
+    variant: Variant = "sub",
+    seed: Seed = 0,
+    explain: Explain = None,
+    encoder: Encoder = "starter",
+    lm: LanguageModel = "starter",
+    limit: Limit = None,
+    part_size: PartSize = None,
+    workers: Workers = 1,
     engine: Engine = "local",
-    explain: Annotated[
-        bool, _telling(help="Tell each pair as the paper's case study does, the rejected ones too.")
-    ] = False,
-    explain_html: Annotated[Path | None, _telling(help="The same as an HTML page.")] = None,
-    stats: Annotated[bool, _telling(help="Print figures about what was generated.")] = False,
-    format: FormatName = None,
-    tag_column: TagColumn = -1,
-    token_column: TokenColumn = 0,
-    comment: Comment = "",
-    key: Key = "UPOS",
-    misaligned: Misaligned = "error",
+    change: Change = None,
+    read: Read = "",
 ) -> None:
-    """Generate labeled sentences from labeled ones."""
-    from seqmix.app.build import (  # here, since it loads torch
-        augmenter_again,
-        build_augmenter,
-        build_table,
-        parse_score_range,
-    )
+    """Generate labeled sentences from labeled ones.
+
+    It needs neither a tagger nor active learning.
+    """
+    explain = explain or []
+    _check(rate, out, explain)
+    weight, config = _settings(variant, lm, parse_changes(change))
+    executor = _executor(part_size, config.augment.table, workers, engine)
+    trace = any(what != FIGURES for what in explain)
+    build = _builder(config, encoder, weight, trace)
+    build([], None)  # refuses bad settings before anything is read or loaded
+    rng = np.random.default_rng(seed)
+    sentences = drawn(labeled_data(data, parse_read(read)), limit, rng)
+    table = _table(config, encoder, sentences, rng)
+    n = round(rate * len(sentences))
+    if part_size is None:
+        generated = build(sentences, table)().augment(sentences, n, rng)
+    else:
+        generated = augment_in_parts(
+            build(sentences, table, again=True), sentences, n, rng, part_size, executor, workers
+        )
+    if out is not None:
+        _write(generated, out)
+    written = f" and written to {out}" if out else ""
+    reason = f": {generated.reason}" if generated.reason else ""
+    say(f"{len(generated)} of {generated.asked} sentences generated{written}{reason}")
+    _explain(explain, generated, sentences, data, len(table) if table is not None else 0)
+
+
+def _check(rate: float, out: Path | None, explain: Sequence[str]) -> None:
+    if not 0 < rate <= 100:
+        raise ConfigError(f"--rate must lie above 0 and be at most 100; got {rate:g}")
+    for what in explain:
+        if what not in (PAIRS, FIGURES) and not what.endswith(PAGE):
+            raise ConfigError(f"--explain must be pairs, figures or FILE.html; got {what!r}")
+    if out is None and not explain:
+        raise ConfigError("say what to do with the sentences: --out FILE or --explain pairs")
+
+
+def _settings(
+    variant: str, lm: str, changes: dict[str, Any]
+) -> tuple[float | None, Config]:
+    """Return the fixed λ, if there is one, and the section `augment` of a config."""
+    for option in ("variant", "lm", "rate"):
+        if option in changes:
+            raise ConfigError(f"--set {option}: give --{option} instead")
+    weight = changes.pop("weight", None)
+    values = {f"augment.{key}": value for key, value in changes.items()}
+    config = load_config(changes={**values, "augment.variant": variant, "augment.lm": lm})
+    if variant == "none":
+        raise ConfigError("--variant none generates nothing; choose sub, for example")
+    return weight, config
+
+
+def _builder(
+    config: Config, encoder: str, weight: float | None, trace: bool
+) -> Callable[..., Callable[[], Augmenter]]:
+    """Return a function from sentences and table to a function that builds the augmenter."""
+    from seqmix.app.build import augmenter_again, build_augmenter, parse_score_range
     from seqmix.augment.seqmix import characters
 
-    if not 0 < rate <= 100:
-        raise ConfigError(f"--rate is {rate:g}; it must lie above 0 and be at most 100")
-    if out is None and not (explain or stats or explain_html):
-        raise ConfigError(
-            "say what to do with the sentences: --out FILE, --explain, --explain-html FILE or --stats"
-        )
-    executor = _executor(part_size, table, workers, engine)
+    chosen = config.augment
     settings: dict[str, Any] = {
-        "window": window, "density": density, "alpha": alpha, "score_range": parse_score_range(score_range), "windows": windows,
-        "partners": partners, "keep_case": keep_case, "max_uses": max_uses, "weight": weight,
-        "trace": explain or explain_html is not None,
-    }  # fmt: skip
-    build_augmenter(
-        variant, None, lm, base, **settings
-    )  # refuses bad settings before anything is read or loaded
-    options = format_options(
-        tag_column=tag_column,
-        token_column=token_column,
-        comment=comment,
-        key=key,
-        misaligned=misaligned,
-    )
-    rng = np.random.default_rng(seed)
-    sentences = drawn(labeled_data(data, format, options), limit, rng)
-    mixes = variant in VARIANTS or variant == COMBINED
-    words = (
-        build_table(table, encoder, distance, sentences, rng).narrowed(
-            sentences, seen, alphabetic, min_count
-        )
-        if mixes
-        else None
-    )
-    n = round(rate * len(sentences))
-    settings["alphabet"] = characters(sentences)  # of all, where parts are augmented by themselves
-    if part_size is None:
-        made = build_augmenter(variant, words, lm, base, **settings).augment(sentences, n, rng)
-    else:
-        again = partial(
-            augmenter_again,
-            variant,
-            encoder,
-            distance,
-            words.starts if words is not None else None,
-            lm,
-            base,
-            settings,
-        )
-        made = augment_in_parts(again, sentences, n, rng, part_size, executor, workers)
-    if out is not None:
-        with replacing(out) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
-            for one in made:
-                file.write(json.dumps(one.to_record(), ensure_ascii=False) + "\n")
-    say(
-        f"{len(made)} of {made.asked} sentences generated"
-        + (f" and written to {out}" if out else "")
-        + (f": {made.reason}" if made.reason else "")
-    )
-    if explain or explain_html is not None:
-        told = cases([*made, *made.rejected], sentences)
-        if explain:
-            emit("\n\n".join(as_text(case) for case in told))
-        if explain_html is not None:
-            write_text(explain_html, as_page(told, f"SeqMix on {data}"))
-            say(f"explained in {explain_html}")
-    if stats:
-        emit(
-            "\n".join(
-                f"{name}: {value}"
-                for name, value in figures(
-                    made, sentences, len(words) if words is not None else 0
-                ).items()
+        name: getattr(chosen, name)
+        for name in ("window", "density", "alpha", "windows", "partners", "keep_case", "max_uses")
+    }
+    settings |= {"score_range": parse_score_range(chosen.score_range)}
+    settings |= {"weight": weight, "trace": trace}
+    build_augmenter(chosen.variant, None, chosen.lm, chosen.base, **settings)
+
+    def build(
+        sentences: Sequence[Sentence], table: Any, again: bool = False
+    ) -> Callable[[], Augmenter]:
+        complete = {**settings, "alphabet": characters(sentences)}  # parts share one alphabet
+        if not again:
+            return partial(
+                build_augmenter, chosen.variant, table, chosen.lm, chosen.base, **complete
             )
+        starts = table.starts if table is not None else None
+        return partial(
+            augmenter_again,
+            chosen.variant,
+            encoder,
+            chosen.distance,
+            starts,
+            chosen.lm,
+            chosen.base,
+            complete,
         )
+
+    return build
+
+
+def _table(
+    config: Config, encoder: str, sentences: Sequence[Sentence], rng: np.random.Generator
+) -> Any:
+    """Return the table of words, or None for a variant that needs none."""
+    from seqmix.app.build import build_table
+    from seqmix.augment.replacement import METHODS
+
+    chosen = config.augment
+    if chosen.variant in METHODS:
+        return None
+    table = build_table(chosen.table, encoder, chosen.distance, sentences, rng)
+    return table.narrowed(sentences, chosen.seen, chosen.alphabetic, chosen.min_count)
 
 
 def _executor(part_size: int | None, table: str, workers: int, engine: str) -> Executor | None:
-    """Who works on the parts; this process alone unless more are asked for."""
+    """Return who works on the parts; None where this process does it all."""
     alone = workers == 1 and engine == "local"
     if part_size is None and not alone:
         raise ConfigError(
-            "workers share parts among them; say how large a part is: --part-size 5000"
+            "workers share parts among them: give the size of a part with --part-size 5000"
         )
     if part_size is not None and table != "encoder":
         raise ConfigError(
-            f"--part-size goes with --table encoder, which every worker can make for itself, not with {table}"
+            "--part-size needs table=encoder, which every worker can build for itself; "
+            f"got {table!r}"
         )
     return None if alone else executor_of(engine)
 
 
-def figures(made: Augmentation, sentences: Sequence[Sentence], entries: int) -> dict[str, Any]:
-    """What `--stats` prints: how many, how diverse, how hub-ridden, how plausible."""
-    new = new_tokens(made)
+def _write(generated: Augmentation, out: Path) -> None:
+    with replacing(out) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
+        for sentence in generated:
+            file.write(json.dumps(sentence.to_record(), ensure_ascii=False) + "\n")
+
+
+def _explain(
+    explain: Sequence[str],
+    generated: Augmentation,
+    sentences: Sequence[Sentence],
+    name: str,
+    entries: int,
+) -> None:
+    """Print or write what --explain asked for."""
+    pairs = cases([*generated, *generated.rejected], sentences)
+    if PAIRS in explain:
+        emit("\n\n".join(as_text(case) for case in pairs))
+    for page in (what for what in explain if what.endswith(PAGE)):
+        write_text(Path(page), as_page(pairs, f"SeqMix on {name}"))
+        say(f"explained in {page}")
+    if FIGURES in explain:
+        lines = figures(generated, sentences, entries).items()
+        emit("\n".join(f"{name}: {value}" for name, value in lines))
+
+
+def figures(
+    generated: Augmentation, sentences: Sequence[Sentence], entries: int
+) -> dict[str, Any]:
+    """Return how many sentences there are, how diverse, how hub-ridden and how plausible."""
+    new = new_tokens(generated)
     hubs = hubness(new, entries)
-    scores = [one.lineage.score for one in made if one.lineage.score is not None]
+    scores = [one.lineage.score for one in generated if one.lineage.score is not None]
     commonest = max(set(new), key=lambda word: (new.count(word), word), default="–")
-    known = {token for sentence in sentences for token in sentence.tokens}
+    words = {token for sentence in sentences for token in sentence.tokens}
+    parents = {parent for one in generated for parent in one.lineage.parents}
+    scored = generated.counts.get("scored")
+    unseen = np.mean([token not in words for token in new]) if new else 0.0
+    quantiles = np.quantile(scores, [0.05, 0.5, 0.95]) if scores else ()
     return {
-        "asked": made.asked,
-        "generated": len(made),
-        "reason for fewer": made.reason or "–",
-        **dict(sorted(made.counts.items())),
-        "accepted of scored": f"{len(made) / made.counts['scored']:.2f}"
-        if made.counts.get("scored")
-        else "–",
-        "distinct parents / outputs": f"{len({p for one in made for p in one.lineage.parents}) / len(made):.2f}"
-        if made
-        else "–",
+        "asked": generated.asked,
+        "generated": len(generated),
+        "reason for fewer": generated.reason or "–",
+        **dict(sorted(generated.counts.items())),
+        "accepted of scored": f"{len(generated) / scored:.2f}" if scored else "–",
+        "distinct parents / outputs": f"{len(parents) / len(generated):.2f}" if generated else "–",
         "generated tokens": len(new),
         "largest share of one entry": f"{hubs['largest_share']:.3f} ({commonest})",
         "skewness of entries": f"{hubs['skewness']:.1f}",
-        "tokens new to the data": f"{np.mean([token not in known for token in new]):.2f}"
-        if new
-        else "–",
-        "perplexity (5 %, median, 95 %)": ", ".join(
-            f"{q:.0f}" for q in np.quantile(scores, [0.05, 0.5, 0.95])
-        )
-        if scores
-        else "–",
+        "tokens new to the data": f"{unseen:.2f}" if new else "–",
+        "perplexity (5 %, median, 95 %)": ", ".join(f"{q:.0f}" for q in quantiles) or "–",
     }

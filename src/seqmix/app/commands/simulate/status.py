@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from seqmix.app.console import emit
-from seqmix.app.read_data import Quiet
+from seqmix.app.options import Json
 from seqmix.errors import RunError
 
 
 def status(
     path: Annotated[Path, typer.Argument(help="A run directory or a project folder.")],
-    json_out: Quiet = False,
+    json_out: Json = False,
 ) -> None:
     """Show the progress of a run or a project."""
     if (path / "project.toml").exists():

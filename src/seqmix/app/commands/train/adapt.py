@@ -1,4 +1,4 @@
-"""`seqmix adapt`."""
+"""`seqmix adapt`: an encoder that has read your text."""
 
 from __future__ import annotations
 
@@ -8,70 +8,65 @@ from typing import Annotated
 
 import typer
 
+from seqmix.app.config import parse_changes
 from seqmix.app.console import count, emit, progress, say
-from seqmix.app.read_data import Comment, FormatName, TokenColumn, format_options, read_data
+from seqmix.app.options import Device, Read, Seed, parse_read, settings_option, with_settings
+from seqmix.app.read_data import read_data
 from seqmix.errors import DataError
 
-Text = Annotated[
+Texts = Annotated[
     list[str],
     typer.Argument(
-        help="Files or folders in any format read, raw text (a sentence a line), or samples."
+        metavar="TEXT...",
+        help="Files or folders in any format read, raw text (one sentence per line), or samples; "
+        "labels are ignored.",
+    ),
+]
+Out = Annotated[Path, typer.Option(help="The folder the encoder is written to; it must be new.")]
+Encoder = Annotated[str, typer.Option(help="starter, a Hugging Face name, or a folder.")]
+Epochs = Annotated[int, typer.Option(help="Passes over the text.")]
+Change = Annotated[
+    list[str] | None,
+    settings_option(
+        "steps=500 (instead of epochs), lr=1e-4 (3e-4 for the starter and 5e-5 for other encoders "
+        "by default) or batch_tokens=2048"
     ),
 ]
 
 
 def adapt(
-    text: Text,
-    out: Annotated[
-        Path, typer.Option(help="The folder the encoder is written to; it must not be there yet.")
-    ],
-    encoder: Annotated[
-        str, typer.Option(help="starter, a Hugging Face name, or a folder.")
-    ] = "starter",
-    epochs: Annotated[int, typer.Option(help="Passes over the text.")] = 6,
-    steps: Annotated[int | None, typer.Option(help="Optimizer steps instead of epochs.")] = None,
-    lr: Annotated[
-        float | None,
-        typer.Option(help="Learning rate; 3e-4 for the starter and 5e-5 for others by default."),
-    ] = None,
-    batch_tokens: Annotated[int, typer.Option(help="Pieces a step.")] = 4096,
-    seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 0,
-    device: Annotated[
-        str | None, typer.Option(help="cpu or cuda; the best there is by default.")
-    ] = None,
-    format: FormatName = None,
-    token_column: TokenColumn = 0,
-    comment: Comment = "",
+    text: Texts,
+    out: Out,
+    encoder: Encoder = "starter",
+    epochs: Epochs = 6,
+    seed: Seed = 0,
+    change: Change = None,
+    read: Read = "",
+    device: Device = None,
 ) -> None:
     """Adapt an encoder to unlabeled text before a tagger is trained on it."""
     from seqmix.tagger.adaptation.adapt import AdaptSettings  # here, since it loads torch
     from seqmix.tagger.adaptation.adapt import adapt as adapt_encoder
 
-    settings = AdaptSettings(
-        epochs=epochs, steps=steps, lr=lr, batch_tokens=batch_tokens, seed=seed
-    )
-    options = format_options(token_column=token_column, comment=comment, misaligned="drop")
+    settings = with_settings(AdaptSettings(epochs=epochs, seed=seed), parse_changes(change))
+    reading = parse_read(read, misaligned="drop")
     sentences = [
-        sentence.tokens
-        for name in text
-        for sentence in read_data(name, format, options)
-        if len(sentence)
+        sentence.tokens for name in text for sentence in read_data(name, reading) if len(sentence)
     ]
     if not sentences:
         raise DataError(
             "there is no sentence here; give text with at least one word in it", " ".join(text)
         )
-    say(
-        f"adapting {encoder} to {count(len(sentences), 'sentence')}, "
-        + (count(steps, "step") if steps else count(epochs, "epoch"))
-    )
+    length = count(settings.steps, "step") if settings.steps else count(settings.epochs, "epoch")
+    say(f"adapting {encoder} to {count(len(sentences), 'sentence')}, {length}")
     start = time.monotonic()
     with progress("adapting") as update:
-        done = adapt_encoder(encoder, sentences, settings, out, device=device, progress=update)
+        result = adapt_encoder(encoder, sentences, settings, out, device=device, progress=update)
     say(f"written to {out} after {time.monotonic() - start:.0f} s")
-    if done.before is None or done.after is None:
+    if result.before is None or result.after is None:
         emit("held-out loss: none, the text is too small to hold sentences out")
     else:
         emit(
-            f"held-out loss: {done.before:.3f} before, {done.after:.3f} after (nats a hidden piece, {done.held_out} sentences)"
+            f"held-out loss: {result.before:.3f} before, {result.after:.3f} after "
+            f"(nats per hidden piece, {result.held_out} sentences)"
         )

@@ -1,4 +1,4 @@
-"""`seqmix predict`."""
+"""`seqmix predict`: sentences with the tags a tagger gives them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from seqmix.app.console import progress, say
-from seqmix.app.options import group
-from seqmix.app.read_data import (
-    Comment,
-    Data,
-    FormatName,
-    Misaligned,
-    TokenColumn,
-    format_options,
-    read_data,
-)
+from seqmix.app.options import Data, Device, Read, To, parse_read, parse_to
+from seqmix.app.read_data import read_data
 from seqmix.data import formats
 from seqmix.data.files import replacing
 from seqmix.data.formats.jsonl_tokens import to_record
@@ -28,55 +20,57 @@ from seqmix.data.latest_model import using_model
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 
-_model, _training = group("The model"), group("The training")
+Model = Annotated[
+    Path, typer.Argument(help="A folder written by train, or a project: its newest model.")
+]
+Out = Annotated[Path, typer.Option(help="Where to write; the format follows the name.")]
+Confidence = Annotated[
+    bool,
+    typer.Option(
+        help="Add the probability of each sentence's tags and of each token's "
+        "(JSONL of tokens only)."
+    ),
+]
+Soft = Annotated[
+    bool,
+    typer.Option(
+        help="Write the tag distributions instead of the best tags (JSONL of tokens only)."
+    ),
+]
 
 
 def predict(
-    model: Annotated[
-        Path, typer.Argument(help="A folder written by train, or a project: its newest model.")
-    ],
+    model: Model,
     data: Data,
-    out: Annotated[Path, typer.Option(help="Where to write; the format follows the name.")],
-    confidence: Annotated[
-        bool,
-        typer.Option(
-            help="Add the probability of each sentence's tags and of each token's (JSONL of tokens only)."
-        ),
-    ] = False,
-    to: Annotated[str | None, typer.Option(help="The format to write.")] = None,
-    soft: Annotated[
-        bool,
-        typer.Option(
-            help="Write the tag distributions instead of the best tags (JSONL of tokens only)."
-        ),
-    ] = False,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
-    format: FormatName = None,
-    token_column: TokenColumn = 0,
-    comment: Comment = "",
-    misaligned: Misaligned = "error",
+    out: Out,
+    confidence: Confidence = False,
+    soft: Soft = False,
+    to: To = "",
+    read: Read = "",
+    device: Device = None,
 ) -> None:
     """Tag sentences; labels they already have are ignored."""
     from seqmix.tagger import Tagger
 
-    options = format_options(token_column=token_column, comment=comment, misaligned=misaligned)
+    reading = parse_read(read)
+    writing = parse_to(to, reading.options)
     if confidence and soft:
         raise ConfigError(
-            "--confidence and --soft exclude each other; --soft holds the probability of every tag already"
+            "--confidence and --soft exclude each other; "
+            "--soft holds the probability of every tag already"
         )
-    if confidence and (to != "jsonl-tokens" if to else out.suffix.lower() != ".jsonl"):
-        raise ConfigError(
-            f"--confidence is written as jsonl-tokens only, not into {out.name}; let --out end in .jsonl"
-        )
+    jsonl = writing.format == "jsonl-tokens" if writing.format else out.suffix.lower() == ".jsonl"
+    if confidence and not jsonl:
+        raise ConfigError(f"--confidence needs --out FILE.jsonl (jsonl-tokens); got {out.name}")
     with using_model(model) as folder:
         tagger = Tagger.load(folder, device)
-    sentences = (sentence.unlabeled() for sentence in read_data(data, format, options))
+    sentences = (sentence.unlabeled() for sentence in read_data(data, reading))
     with progress("tagging", "sentences") as update:
         if confidence:
             _write_confident(tagger, _counted(sentences, update), out)
         else:
             tagged = _soft(tagger, sentences) if soft else tagger.predict(sentences)
-            formats.write(_counted(tagged, update), out, to, options)
+            formats.write(_counted(tagged, update), out, writing.format, writing.options)
     say(f"written to {out}")
 
 
