@@ -8,6 +8,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from fuzz.target import BETWEEN, Finding, Target, put
+from seqmix.app.options import parse_read
 from seqmix.app.read_text import read_text
 from seqmix.data import formats
 from seqmix.data.formats import FORMATS, Options
@@ -129,7 +130,7 @@ def _guess(data: bytes, folder: Path) -> None:
 def _table(data: bytes, folder: Path) -> None:
     path = folder / "a.csv"
     path.write_bytes(data)
-    for sentence in read_text(str(path), None, Options(), "text"):
+    for sentence in read_text(str(path), parse_read("csv:column=text", "column")):
         if not sentence.tokens:
             raise Finding("a row without text was read")
 

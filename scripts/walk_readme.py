@@ -40,7 +40,7 @@ for name, sentences in {"train": [*train, *test, *reserve], "valid": dev, "test"
 LESS = {  # what --quick adds to a command
     "train": "--steps 2 --limit 24",
     "augment": "--limit 60",
-    "adapt": "--steps 1",
+    "adapt": "--set steps=1",
     "simulate": "--set loop.rounds=1 --set loop.slice=24 --set loop.seed_size=12 --set query.size=4 --set training.epochs=1",
     "sweep": "--dry-run",
 }

@@ -68,8 +68,8 @@ def test_train_writes_a_tagger_and_scores_it_on_held_out_data(seqmix_command, tm
         "gazette:dev",
         "--steps",
         3,
-        "--batch-size",
-        4,
+        "--set",
+        "batch_size=4",
         "--out",
         out,
     )
@@ -287,7 +287,12 @@ def test_columns_to_json_and_back_are_the_same_file(seqmix_command, tmp_path):
 
 
 def test_convert_writes_another_scheme_and_reads_it_back(seqmix_command, conll, tmp_path):
-    assert seqmix_command("convert", conll, tmp_path / "bioes.conll", "--scheme", "BIOES").code == 0
+    assert (
+        seqmix_command(
+            "convert", conll, tmp_path / "bioes.conll", "--to", "conll:scheme=BIOES"
+        ).code
+        == 0
+    )
     assert "\tS-" in (tmp_path / "bioes.conll").read_text()
     assert seqmix_command("convert", tmp_path / "bioes.conll", tmp_path / "bio.conll").code == 0
 
@@ -299,10 +304,15 @@ def test_convert_hardens_only_when_asked(seqmix_command, tmp_path):
         '{"id": "x", "tokens": ["Oslo"], "tags": [{"B-LOC": 0.7, "O": 0.3}]}\n'
     )
 
-    refused(seqmix_command("convert", tmp_path / "soft.jsonl", tmp_path / "hard.conll"), "--harden")
+    refused(
+        seqmix_command("convert", tmp_path / "soft.jsonl", tmp_path / "hard.conll"),
+        "--to harden=yes",
+    )
     assert not (tmp_path / "hard.conll").exists()
     assert (
-        seqmix_command("convert", tmp_path / "soft.jsonl", tmp_path / "hard.conll", "--harden").code
+        seqmix_command(
+            "convert", tmp_path / "soft.jsonl", tmp_path / "hard.conll", "--to", "harden=yes"
+        ).code
         == 0
     )
     assert (tmp_path / "hard.conll").read_text() == "Oslo\tB-LOC\n\n"
@@ -401,7 +411,7 @@ def test_an_unknown_sample_names_the_known_ones(seqmix_command):
 def test_an_unknown_format_names_the_known_ones(seqmix_command, conll, model, tmp_path):
     before = listed(tmp_path)
     refused(
-        seqmix_command("convert", conll, tmp_path / "x.jsonl", "--format", "xml"), "'xml'", "conll"
+        seqmix_command("convert", conll, tmp_path / "x.jsonl", "--read", "xml"), "'xml'", "conll"
     )
     refused(seqmix_command("convert", conll, tmp_path / "x.jsonl", "--to", "xml"), "'xml'", "conll")
     refused(seqmix_command("convert", conll, tmp_path / "x.unknown"), "format", "conll")
@@ -415,19 +425,19 @@ def test_an_unknown_format_names_the_known_ones(seqmix_command, conll, model, tm
     ("given", "words"),
     [
         (("--head", "tail"), ("'tail'", "linear and crf")),
-        (("--limit", 0), ("--limit 0", "100")),
-        (("--limit", 101), ("--limit 101", "100")),
-        (("--limit", -3), ("--limit -3",)),
+        (("--limit", 0), ("got 0", "100")),
+        (("--limit", 101), ("got 101", "100")),
+        (("--limit", -3), ("got -3",)),
         (("--steps", 0), ("steps is 0",)),
         (("--epochs", 0), ("epochs is 0",)),
-        (("--batch-size", 0), ("batch_size is 0",)),
-        (("--lr", 2), ("lr is 2",)),
-        (("--lr", "nan"), ("lr is nan",)),
+        (("--set", "batch_size=0"), ("batch_size is 0",)),
+        (("--set", "lr=2"), ("lr is 2",)),
+        (("--set", "lr=nan"), ("lr is nan",)),
         (("--seed", -1), ("seed",)),
         (("--device", "bogus"), ("'bogus'",)),
         (("--device", "cuda:99"), ("'cuda:99'",)),
-        (("--misaligned", "nonsense"), ("--misaligned", "'nonsense'", "error, expand, drop")),
-        (("--tag-column", 9), ("column 9",)),
+        (("--read", "misaligned=nonsense"), ("misaligned", "'nonsense'", "error, expand or drop")),
+        (("--read", "tag=9"), ("column 9",)),
     ],
     ids=str,
 )
@@ -456,15 +466,17 @@ def test_misaligned_nonsense_is_refused_everywhere(seqmix_command, command, mode
         "info": (conll,),
     }
     refused(
-        seqmix_command(command, *arguments[command], "--misaligned", "nonsense"),
-        "--misaligned is 'nonsense'",
+        seqmix_command(command, *arguments[command], "--read", "misaligned=nonsense"),
+        "misaligned must be error, expand or drop; got 'nonsense'",
     )
     assert listed(tmp_path) == before
 
 
 def test_an_unknown_scheme_names_the_known_ones(seqmix_command, conll, tmp_path):
     refused(
-        seqmix_command("convert", conll, tmp_path / "t.jsonl", "--scheme", "BOI"), "'BOI'", "BIOES"
+        seqmix_command("convert", conll, tmp_path / "t.jsonl", "--to", "scheme=BOI"),
+        "'BOI'",
+        "BIOES",
     )
 
 

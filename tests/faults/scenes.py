@@ -153,7 +153,7 @@ class Train:
     def _train(self, root: Path, seed: int) -> int:
         data, size = (
             str(self.stage.data / "train.conll"),
-            ["--steps", "2", "--batch-size", "8", "--seed", str(seed)],
+            ["--steps", "2", "--set", "batch_size=8", "--seed", str(seed)],
         )
         return run(
             ["train", data, "--out", str(root / "ner"), "--encoder", self.stage.encoder, *size]

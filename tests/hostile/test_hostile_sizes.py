@@ -244,7 +244,11 @@ def test_nul_bytes_are_letters_like_any_other(tmp_path: Path, encoder: str) -> N
                     "convert",
                     str(data),
                     str(tmp_path / name),
-                    *(["--to", format, "--key", "NER"] if format else []),
+                    *(
+                        ["--to", f"{format}:key=NER" if format == "conllu" else format]
+                        if format
+                        else []
+                    ),
                 ]
             )
             == 0
@@ -290,7 +294,7 @@ def test_half_a_character_is_refused_when_it_is_read(
         ["train", str(data), "--out", str(tmp_path / "m")],
     ):
         capfd.readouterr()
-        assert run([*arguments, "--format", name]) == 2
+        assert run([*arguments, "--read", name]) == 2
         said = capfd.readouterr().err
         assert "half of a surrogate pair" in said and str(data) in said and said.count("\n") == 1
     assert not (tmp_path / "out.conll").exists()

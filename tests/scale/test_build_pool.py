@@ -179,7 +179,7 @@ def test_two_sentences_with_one_id_are_refused_unless_called_by_their_content(
         for text in texts:
             yield from read_source(text, None, formats.Options())
 
-    with pytest.raises(DataError, match=r"'train:2'.*--ids content.*written in a / written in b"):
+    with pytest.raises(DataError, match=r"'train:2'.*ids=content.*written in a / written in b"):
         build_pool(sentences(), tmp_path / "pool")
     pool = build_pool(sentences(), tmp_path / "pool", ids="content")
 
@@ -230,7 +230,7 @@ def test_a_folder_with_other_things_or_another_builder_in_it_is_refused(tmp_path
         build_pool(many(10), tmp_path / "mine")
     with locked(tmp_path / "pool"), pytest.raises(RunError, match="another process is working"):
         build_pool(many(10), tmp_path / "pool")
-    with pytest.raises(ConfigError, match="--ids is 'mine'"):
+    with pytest.raises(ConfigError, match="got 'mine'"):
         build_pool(many(10), tmp_path / "pool", ids="mine")
 
 

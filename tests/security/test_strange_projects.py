@@ -182,7 +182,7 @@ def test_values_that_we_did_not_write_are_one_line(
                 "--all",
                 "--out",
                 str(project.parent / "x.jsonl"),
-                "--format",
+                "--to",
                 "jsonl-tokens",
             ]
         )

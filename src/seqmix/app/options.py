@@ -92,6 +92,12 @@ def _described(keys: Mapping[str, Key]) -> str:
     )
 
 
+def _checked_seed(seed: int) -> int:
+    if seed < 0:
+        raise ConfigError(f"--seed must be 0 or more; got {seed}")
+    return seed
+
+
 Data = Annotated[
     str,
     typer.Argument(
@@ -115,7 +121,9 @@ To = Annotated[
 Device = Annotated[
     str | None, typer.Option(help="cpu or cuda; the best there is by default.", show_default=False)
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Random seed: same seed, same bytes.")]
+Seed = Annotated[
+    int, typer.Option(help="Random seed: same seed, same bytes.", callback=_checked_seed)
+]
 Engine = Annotated[
     str,
     typer.Option(

@@ -115,7 +115,7 @@ def without_overlaps(
         if taken.find(1, span.start, span.end) >= 0:
             if misaligned == "error":
                 raise TagError(
-                    f"two spans overlap at token {span.start}, which tags cannot say; --misaligned expand or drop keeps the longest",
+                    f"two spans overlap at token {span.start}, which tags cannot say; --read misaligned=expand or drop keeps the longest",
                     text=text[offsets[span.start][0] : offsets[span.end - 1][1]],
                 )
             counts["overlapping"] += 1
@@ -160,7 +160,7 @@ def align_one(
     if cuts:
         if misaligned == "error":
             raise TagError(
-                f"the span {span.start}-{span.end} {span.type} does not end where tokens do; --misaligned expand or drop takes it",
+                f"the span {span.start}-{span.end} {span.type} does not end where tokens do; --read misaligned=expand or drop takes it",
                 text=text[span.start : span.end],
             )
         counts["misaligned"] += 1

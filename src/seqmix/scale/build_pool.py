@@ -58,7 +58,7 @@ def build_pool(
     Sentences keep their ids, which must then differ, or (`ids="content"`) are called by the digest of their tokens.
     """
     if ids not in IDS:
-        raise ConfigError(f"--ids is {ids!r}; it is {' or '.join(IDS)}")
+        raise ConfigError(f"ids must be {' or '.join(IDS)}; got {ids!r}")
     if shard_size < 1:
         raise ConfigError(f"--shard-size is {shard_size}; a shard has at least one sentence")
     arrow()  # if it is missing, that is said before anything is read

@@ -56,7 +56,7 @@ def test_adapt_writes_an_encoder_that_train_takes_by_its_folder(capfd, tmp_path,
 
     assert code == 0
     assert re.fullmatch(
-        r"held-out loss: \d\.\d{3} before, \d\.\d{3} after \(nats a hidden piece, 20 sentences\)\n",
+        r"held-out loss: \d\.\d{3} before, \d\.\d{3} after \(nats per hidden piece, 20 sentences\)\n",
         out,
     )
     lines = err.splitlines()
@@ -67,8 +67,8 @@ def test_adapt_writes_an_encoder_that_train_takes_by_its_folder(capfd, tmp_path,
     given = [
         "--encoder",
         str(tmp_path / "new" / "encoder"),
-        "--steps",
-        "2",
+        "--set",
+        "steps=2",
         "--out",
         str(tmp_path / "tagger"),
     ]
@@ -85,8 +85,8 @@ def test_raw_text_and_labeled_files_are_read_together(tmp_path, small):
             *files,
             "--encoder",
             small,
-            "--steps",
-            "2",
+            "--set",
+            "steps=2",
             "--device",
             "cpu",
             "--out",
@@ -105,16 +105,16 @@ def test_text_too_small_to_hold_any_out_is_said(capfd, tmp_path, small):
     given = [
         "--encoder",
         small,
-        "--steps",
-        "1",
+        "--set",
+        "steps=1",
         "--device",
         "cpu",
         "--seed",
         "4",
-        "--lr",
-        "0.01",
-        "--batch-tokens",
-        "64",
+        "--set",
+        "lr=0.01",
+        "--set",
+        "batch_tokens=64",
     ]
     assert (
         run(["adapt", str(tmp_path / "raw.txt"), *given, "--out", str(tmp_path / "encoder")]) == 0
@@ -141,8 +141,8 @@ def test_text_too_small_to_hold_any_out_is_said(capfd, tmp_path, small):
         (["gazette:dev", "--out", "there"], "already exists"),
         (["gazette:dev", "--encoder", "there"], "cannot load the model 'there'"),
         (["gazette:dev", "--epochs", "0"], "epochs is 0"),
-        (["gazette:dev", "--lr", "2"], "lr is 2.0"),
-        (["gazette:dev", "--seed", "-1"], "seed is -1"),
+        (["gazette:dev", "--set", "lr=2"], "lr is 2.0"),
+        (["gazette:dev", "--seed", "-1"], "--seed must be 0 or more; got -1"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

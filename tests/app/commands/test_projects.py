@@ -88,8 +88,8 @@ def test_paragraphs_may_be_the_unit(seqmix_command, tmp_path):
             tmp_path / "notes.txt",
             "--tags",
             "PER",
-            "--unit",
-            "paragraph",
+            "--read",
+            "unit=paragraph",
         ).code
         == 0
     )
@@ -146,7 +146,7 @@ def test_a_column_of_a_table_is_read(seqmix_command, tmp_path, suffix, between):
     )
     assert (
         seqmix_command(
-            "init", tmp_path / "p", "--text", path, "--column", "body", "--tags", "PER"
+            "init", tmp_path / "p", "--text", path, "--read", "csv:column=body", "--tags", "PER"
         ).code
         == 0
     )
@@ -161,7 +161,10 @@ def test_a_table_needs_a_column_that_is_there(seqmix_command, tmp_path):
     (tmp_path / "notes.csv").write_text("id,body\n1,x\n")
     for more, message in (
         ((), "which column of"),
-        (("--column", "text"), "notes.csv:1: there is no column 'text'; there are 'id', 'body'"),
+        (
+            ("--read", "column=text"),
+            "notes.csv:1: there is no column 'text'; there are 'id', 'body'",
+        ),
     ):
         ended = seqmix_command(
             "init", tmp_path / "p", "--text", tmp_path / "notes.csv", "--tags", "PER", *more
@@ -176,8 +179,8 @@ def test_a_table_needs_a_column_that_is_there(seqmix_command, tmp_path):
             tmp_path / "p",
             "--text",
             tmp_path / "bad.csv",
-            "--column",
-            "body",
+            "--read",
+            "column=body",
             "--tags",
             "A",
         ).err
@@ -188,7 +191,7 @@ def test_labels_in_the_text_are_kept_or_dropped_as_told(seqmix_command, tmp_path
     given = ("--text", "gazette:dev", "--tags", "PER,ORG,LOC,MISC")
     ended = seqmix_command("init", tmp_path / "p", *given)
     assert ended.code == 2
-    assert "--labels keep takes them as seed, --labels drop asks for them anew" in ended.err
+    assert "--labels keep takes them as seed, --labels drop asks for them again" in ended.err
 
     assert seqmix_command("init", tmp_path / "p", *given, "--labels", "drop").code == 0
     with open_project(tmp_path / "p") as project:
@@ -233,14 +236,14 @@ def test_guidelines_and_settings_are_kept(seqmix_command, notes, tmp_path):
         tmp_path / "how.md",
         "--policy",
         "mnlp",
-        "--audit",
-        0.3,
-        "--overlap",
-        0.2,
-        "--direction",
-        "rtl",
-        "--name",
-        "My notes",
+        "--set",
+        "audit_share=0.3",
+        "--set",
+        "overlap_share=0.2",
+        "--set",
+        "direction=rtl",
+        "--set",
+        "name=My notes",
     )
     assert (
         seqmix_command("init", tmp_path / "p", "--text", notes, "--tags", "PER", *given).code == 0
@@ -270,13 +273,16 @@ def test_guidelines_and_settings_are_kept(seqmix_command, notes, tmp_path):
             ["--tags", "PER", "--text", "nowhere.txt"],
             "nowhere.txt: there is no such file or folder",
         ),
-        (["--tags", "PER", "--policy", "best"], "there is no policy 'best'; there are random, lc"),
-        (["--tags", "PER", "--policy", "lc"], "needs --head crf"),
-        (["--tags", "PER", "--audit", "2"], "audit_share is 2.0; it must lie between 0 and 0.9"),
-        (["--tags", "PER", "--labels", "some"], "--labels is 'some'; it must be keep or drop"),
+        (["--tags", "PER", "--policy", "best"], "query.policy: must be one of"),
+        (["--tags", "PER", "--policy", "lc"], "needs tagger.head crf"),
         (
-            ["--tags", "PER", "--unit", "page"],
-            "--unit is 'page'; it must be one of line, paragraph",
+            ["--tags", "PER", "--set", "audit_share=2"],
+            "audit_share is 2; it must lie between 0 and 0.9",
+        ),
+        (["--tags", "PER", "--labels", "some"], "--labels must be keep or drop; got 'some'"),
+        (
+            ["--tags", "PER", "--read", "unit=page"],
+            "--read: unit must be line or paragraph; got 'page'",
         ),
         (["--tags", "PER", "--guidelines", "nowhere.md"], "nowhere.md: cannot read the guidelines"),
         (
@@ -323,7 +329,7 @@ def test_what_is_exported_is_what_was_labeled(seqmix_command, folder, tmp_path):
     with open_project(folder) as project:
         label(project, "notes:1", [Mark(0, 1, "PER"), Mark(2, 3, "LOC")])
         label(project, "notes:3", [Mark(2, 3, "PER")])
-    ended = seqmix_command("export", folder, "--format", "conll", "--out", tmp_path / "out.conll")
+    ended = seqmix_command("export", folder, "--to", "conll", "--out", tmp_path / "out.conll")
 
     assert ended.err == f"2 sentences written to {tmp_path}/out.conll\n"
     assert (tmp_path / "out.conll").read_text() == (
@@ -358,7 +364,7 @@ def test_every_format_takes_an_export(seqmix_command, folder, tmp_path, format):
     with open_project(folder) as project:
         label(project, "notes:1", [Mark(0, 1, "PER"), Mark(2, 3, "LOC")])
     out = tmp_path / "out"
-    ended = seqmix_command("export", folder, "--format", format, "--out", out)
+    ended = seqmix_command("export", folder, "--to", format, "--out", out)
 
     assert ended.code == 0, ended.err
     (found,) = formats.read(out, format)
@@ -375,14 +381,14 @@ def test_partial_labels_stay_partial_or_are_dropped_where_the_format_cannot_say_
     assert seqmix_command("export", folder, "--out", tmp_path / "out.conll").code == 0
     assert next(formats.read(tmp_path / "out.conll")).tags == ("B-PER", "O", None, None)
 
-    ended = seqmix_command("export", folder, "--format", "doccano", "--out", tmp_path / "out.jsonl")
+    ended = seqmix_command("export", folder, "--to", "doccano", "--out", tmp_path / "out.jsonl")
     assert ended.code == 2
     assert "sentence 'notes:1' is labeled in part" in ended.err
     assert "--partial drop" in ended.err
     ended = seqmix_command(
         "export",
         folder,
-        "--format",
+        "--to",
         "doccano",
         "--out",
         tmp_path / "out.jsonl",
@@ -396,10 +402,13 @@ def test_export_refuses_in_one_line(seqmix_command, folder, tmp_path):
     with open_project(folder) as project:
         label(project, "notes:1", [])
     for arguments, message in (
-        (("--format", "pdf", "--out", tmp_path / "x"), "there is no format 'pdf'"),
-        (("--format", "text", "--out", tmp_path / "x"), "can be read only"),
+        (("--to", "pdf", "--out", tmp_path / "x"), "there is no format 'pdf'"),
+        (("--to", "text", "--out", tmp_path / "x"), "can be read only"),
         (("--out", tmp_path / "x.unknown"), "which format should it have"),
-        (("--out", tmp_path / "x.conll", "--partial", "some"), "--partial is 'some'"),
+        (
+            ("--out", tmp_path / "x.conll", "--partial", "some"),
+            "--partial must be keep or drop; got 'some'",
+        ),
     ):
         ended = seqmix_command("export", folder, *arguments)
         assert (ended.code, len(ended.err.splitlines())) == (2, 1)
@@ -412,7 +421,16 @@ def test_export_refuses_in_one_line(seqmix_command, folder, tmp_path):
 
 def test_status_says_how_far_how_good_and_how_agreed(seqmix_command, notes, tmp_path):
     folder = tmp_path / "p"
-    given = ("--text", notes, "--tags", "PER,LOC", "--audit", 0.3, "--overlap", 1)
+    given = (
+        "--text",
+        notes,
+        "--tags",
+        "PER,LOC",
+        "--set",
+        "audit_share=0.3",
+        "--set",
+        "overlap_share=1",
+    )
     assert seqmix_command("init", folder, *given).code == 0
     assert "model: none yet" in seqmix_command("status", folder).out
     with open_project(folder) as project:
@@ -458,7 +476,16 @@ def test_status_and_page_say_the_same_of_f1_and_forecast(seqmix_command, tmp_pat
     text.write_text("".join(f"Ada met number {n} .\n" for n in range(40)), encoding="utf-8")
     assert (
         seqmix_command(
-            "init", folder, "--text", text, "--format", "text", "--tags", "PER", "--audit", 0.5
+            "init",
+            folder,
+            "--text",
+            text,
+            "--read",
+            "text",
+            "--tags",
+            "PER",
+            "--set",
+            "audit_share=0.5",
         ).code
         == 0
     )

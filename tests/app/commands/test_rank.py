@@ -170,7 +170,7 @@ def test_a_copy_made_with_other_options_is_not_scored(
     with monkeypatch.context() as patch:
         patch.setattr("seqmix.scale.ranking_job.score_units", stop)
         assert score(tmp_path / "a.conll", model, tmp_path / "top.jsonl") == 130
-    assert score(tmp_path / "a.conll", model, tmp_path / "top.jsonl", "--token-column", "1") == 2
+    assert score(tmp_path / "a.conll", model, tmp_path / "top.jsonl", "--read", "token=1") == 2
     assert score(tmp_path / "a.conll", model, tmp_path / "top.jsonl") == 0
     assert [one["tokens"] for one in read(tmp_path / "top.jsonl")] == [["x", "x"]]
 
@@ -212,8 +212,8 @@ def test_a_large_set_is_augmented_in_parts(
     capsys.readouterr()
     assert run([*plain, str(tmp_path / "c"), "--workers", "2"]) == 2
     assert "--part-size 5000" in capsys.readouterr().err
-    assert run([*plain, str(tmp_path / "c"), "--part-size", "9", "--table", "contextual"]) == 2
-    assert "goes with --table encoder" in capsys.readouterr().err
+    assert run([*plain, str(tmp_path / "c"), "--part-size", "9", "--set", "table=contextual"]) == 2
+    assert "--part-size needs table=encoder" in capsys.readouterr().err
 
 
 def test_mixing_in_parts_gives_sentences_with_their_lineage(tmp_path: Path) -> None:
@@ -224,9 +224,10 @@ def test_mixing_in_parts_gives_sentences_with_their_lineage(tmp_path: Path) -> N
         "60",
         "--part-size",
         "30",
-        "--score-range",
-        "off",
-        "--seen",
+        "--set",
+        "score_range=off",
+        "--set",
+        "seen=true",
         "--rate",
         "0.2",
     ]

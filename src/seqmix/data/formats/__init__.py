@@ -216,7 +216,7 @@ def _outer(sentence: Sentence, format: Format, options: Options) -> Sentence:
         if not options.harden:
             raise DataError(
                 f"sentence {sentence.id!r} has soft labels, which the format {format.name} cannot hold; "
-                "--harden keeps the heaviest tag, jsonl-tokens keeps all"
+                "--to harden=yes keeps the heaviest tag, jsonl-tokens keeps all"
             )
         sentence = sentence.hardened()
     if "missing" not in format.holds and sentence.labeled and None in sentence.tags:

@@ -210,7 +210,7 @@ def _lies_inside(span: CharSpan, start: int, end: int, options: Options) -> bool
         return True
     if options.misaligned == "error":
         raise TagError(
-            f"expected the trigger at {span.start} inside TEXT; --misaligned drop leaves it out"
+            f"expected the trigger at {span.start} inside TEXT; --read misaligned=drop leaves it out"
         )
     options.counts["outside TEXT"] += 1
     return False

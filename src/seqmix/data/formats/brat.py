@@ -134,7 +134,7 @@ def _span(found: re.Match[str], text: str, options: Options) -> CharSpan | None:
         return confirmed(hull, found[3], text, options)
     if options.misaligned == "error":
         raise TagError(
-            "a span in pieces has no place in tags; --misaligned expand takes all between, drop leaves it out"
+            "a span in pieces has no place in tags; --read misaligned=expand takes all between, drop leaves it out"
         )
     options.counts["discontinuous"] += 1
     return hull if options.misaligned == "expand" else None
@@ -164,7 +164,7 @@ def _inside(placed: Placed, start: int, line: str, options: Options, path: Path)
         return [(number, CharSpan(span.start - start, span.end - start, span.type))]
     if options.misaligned == "error":
         raise TagError(
-            "a span must end on its line; --misaligned drop leaves it out",
+            "a span must end on its line; --read misaligned=drop leaves it out",
             path,
             number,
             f"{span.type} {span.start} {span.end}",

@@ -157,7 +157,7 @@ def confirmed(
     if options.misaligned == "error":
         place = f"{span.start}-{span.end}"
         raise TagError(
-            f"expected {shown!r} at {place}; --misaligned expand or drop takes it",
+            f"expected {shown!r} at {place}; --read misaligned=expand or drop takes it",
             text=text[span.start : span.end],
         )
     options.counts["misaligned"] += 1

@@ -68,8 +68,8 @@ def project(tmp_path_factory: pytest.TempPathFactory, gold: dict[str, Sentence])
         str(folder / "notes.txt"),
         "--tags",
         ",".join(TAGS),
-        "--batch",
-        "8",
+        "--set",
+        "batch=8",
     )
     quick = "[training]\nepochs = 3\n\n[augment]\nrate = 0.5\nscore_range = 'off'\n"
     (folder / "names" / "training.toml").write_text(quick, encoding="utf-8")
@@ -197,7 +197,7 @@ def test_a_new_user_labels_trains_undoes_vetoes_and_exports(
         page.get_by_role("link", name="Export as CoNLL").last.click()
     download.value.save_as(tmp_path / "page.conll")
     seqmix_command(
-        "export", str(project), "--format", "conll", "--out", str(tmp_path / "command.conll")
+        "export", str(project), "--to", "conll", "--out", str(tmp_path / "command.conll")
     )
     expected = {(sentence.tokens, sentence.tags) for sentence in given}
     for name in ("page.conll", "command.conll"):

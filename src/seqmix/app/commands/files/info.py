@@ -19,7 +19,6 @@ from seqmix.data import formats
 from seqmix.data.latest_model import newest_model
 from seqmix.data.scheme import detect, prefixed, spans
 
-
 What = Annotated[
     str,
     typer.Argument(

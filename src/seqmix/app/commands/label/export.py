@@ -20,9 +20,7 @@ Folder = Annotated[
 Out = Annotated[
     Path, typer.Option(help="Where to write; the format follows the name unless --to names one.")
 ]
-All = Annotated[
-    bool, typer.Option("--all", help="Write unlabeled sentences too, without labels.")
-]
+All = Annotated[bool, typer.Option("--all", help="Write unlabeled sentences too, without labels.")]
 Partial = Annotated[
     str, typer.Option(help="Sentences labeled in part: keep them so, or drop them.")
 ]

@@ -38,9 +38,7 @@ Labels = Annotated[
 SeedLabels = Annotated[
     str | None, typer.Option(help="More labeled sentences to learn from, in any format read.")
 ]
-Guidelines = Annotated[
-    Path | None, typer.Option(help="A Markdown file to show beside the text.")
-]
+Guidelines = Annotated[Path | None, typer.Option(help="A Markdown file to show beside the text.")]
 Store = Annotated[
     str | None,
     _learning(
@@ -112,9 +110,7 @@ def _guidelines(path: Path | None) -> str | None:
         raise DataError(f"cannot read the guidelines: {reason}", path) from error
 
 
-def _checked(
-    sentences: Iterable[Sentence], labels: str | None, name: str
-) -> Iterator[Sentence]:
+def _checked(sentences: Iterable[Sentence], labels: str | None, name: str) -> Iterator[Sentence]:
     """Yield the sentences with or without their labels; refuse to guess which is meant."""
     for sentence in sentences:
         if sentence.labeled and labels is None:

@@ -67,9 +67,7 @@ PartSize = Annotated[
     int | None,
     typer.Option(help="Augment parts of this many sentences separately (5000 is usual)."),
 ]
-Workers = Annotated[
-    int, typer.Option(min=1, help="Parts at a time, each in a process of its own.")
-]
+Workers = Annotated[int, typer.Option(min=1, help="Parts at a time, each in a process of its own.")]
 
 
 def augment(
@@ -127,9 +125,7 @@ def _check(rate: float, out: Path | None, explain: Sequence[str]) -> None:
         raise ConfigError("say what to do with the sentences: --out FILE or --explain pairs")
 
 
-def _settings(
-    variant: str, lm: str, changes: dict[str, Any]
-) -> tuple[float | None, Config]:
+def _settings(variant: str, lm: str, changes: dict[str, Any]) -> tuple[float | None, Config]:
     """Return the fixed λ, if there is one, and the section `augment` of a config."""
     for option in ("variant", "lm", "rate"):
         if option in changes:
@@ -235,9 +231,7 @@ def _explain(
         emit("\n".join(f"{name}: {value}" for name, value in lines))
 
 
-def figures(
-    generated: Augmentation, sentences: Sequence[Sentence], entries: int
-) -> dict[str, Any]:
+def figures(generated: Augmentation, sentences: Sequence[Sentence], entries: int) -> dict[str, Any]:
     """Return how many sentences there are, how diverse, how hub-ridden and how plausible."""
     new = new_tokens(generated)
     hubs = hubness(new, entries)
