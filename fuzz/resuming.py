@@ -7,10 +7,9 @@ import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from fuzz.readers import gazette
-from fuzz.standin import Standin
 from fuzz.target import Finding, Target, named
 from seqmix.augment.replacement import Replacement
 from seqmix.data.tagset import TagSet
@@ -19,7 +18,7 @@ from seqmix.loop.learner import Recipe
 from seqmix.loop.oracle import GoldOracle
 from seqmix.loop.rounds import read_rounds
 from seqmix.loop.run import Plan, run
-from seqmix.protocols import Tagger
+from seqmix.testing import WordTagger
 
 _NAMES = (
     "rounds/002/chosen.json",
@@ -81,7 +80,9 @@ def _left() -> dict[str, bytes]:
 def _plan() -> Plan:
     gold = gazette(14)
     recipe = Recipe(
-        fit=lambda sentences, steps, rng, last: cast(Tagger, Standin(TagSet.of(gold), sentences)),
+        fit=lambda sentences, steps, rng, last: WordTagger().fit(
+            sentences, tag_set=TagSet.of(gold)
+        ),
         policy="fluctuation",
         augmenter=lambda round: Replacement("shuffle"),
         rate=lambda round: 0.5,
@@ -94,5 +95,5 @@ def _plan() -> Plan:
         splits={"test": gold[12:]},  # forecasts from dev take most of the time
         sizes=lambda round: 2,
         rounds=3,
-        load_tagger=lambda path: cast(Tagger, Standin(TagSet.of(gold), gold[:4])),
+        load_tagger=lambda path: WordTagger().fit(gold[:4], tag_set=TagSet.of(gold)),
     )

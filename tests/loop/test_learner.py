@@ -16,7 +16,8 @@ from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
 from seqmix.loop.schedule import at
 from seqmix.query.policies import POLICIES
-from tests.support.small_loops import FakePath, Lexicon, corpus, recipe
+from seqmix.testing import WordPath, WordTagger
+from tests.support.small_loops import TAGS, corpus, recipe
 
 
 class Watching:
@@ -85,7 +86,7 @@ def test_committee_members_differ() -> None:
     members = ActiveLearner(recipe(), Pool.of(gold[20:], gold[:20]), 0)._committee()
 
     assert len(members) == 3
-    assert len({str(m.counts) for m in members}) == 3 and len({m.noise for m in members}) == 3
+    assert len({str(m.counts) for m in members}) == 3 and len({m.draw for m in members}) == 3
 
 
 def test_a_committee_takes_the_steps_of_the_tagger_with_and_without_augmentation() -> None:
@@ -93,7 +94,7 @@ def test_a_committee_takes_the_steps_of_the_tagger_with_and_without_augmentation
 
     def fit(sentences, steps, rng, last):
         taken.append(steps)
-        return Lexicon.fit(sentences, steps, rng, last)
+        return WordTagger(TAGS).fit(sentences, rng)
 
     for augmenter in (lambda r: None, lambda r: Replacement("duplicate")):
         made = recipe(fit=fit, augmenter=augmenter, rate=lambda r: 0.5, steps=lambda n: n)
@@ -106,13 +107,13 @@ def test_a_committee_takes_the_steps_of_the_tagger_with_and_without_augmentation
 
 
 def test_least_confidence_is_over_all_paths_and_predictions_are_over_legal_ones() -> None:
-    class Torn(Lexicon):
+    class Torn(WordTagger):
         def best_paths(self, sentences, n=1, legal=True):
             for sentence in sentences:
-                yield [FakePath(("O",) * len(sentence), 0.25 if legal else 0.75)]
+                yield [WordPath(("O",) * len(sentence), 0.25 if legal else 0.75)]
 
     gold = corpus()
-    view = TaggerView(Pool.of(gold[20:], gold[:20]), Torn({}), list, {}, np.random.default_rng(0))
+    view = TaggerView(Pool.of(gold[20:], gold[:20]), Torn(TAGS), list, {}, np.random.default_rng(0))
 
     assert set(dict(POLICIES["lc"].score(view)).values()) == {0.25}
     assert {probability for _, _, probability in view.paths()} == {0.25}
@@ -149,12 +150,12 @@ def test_a_learner_saved_and_loaded_goes_on_the_same_way(tmp_path) -> None:
     learner.teach(ids, oracle.annotate(learner.pool.take(ids)))
 
     learner.save(tmp_path / "saved")
-    again = ActiveLearner.load(tmp_path / "saved", learner.recipe, Lexicon.load)
+    again = ActiveLearner.load(tmp_path / "saved", learner.recipe, WordTagger.load)
 
     assert list(again.rank(5).items()) == list(learner.rank(5).items())
     assert again.generated == learner.generated and again.round == learner.round
     with pytest.raises(RunError, match="not a saved learner"):
-        ActiveLearner.load(tmp_path, learner.recipe, Lexicon.load)
+        ActiveLearner.load(tmp_path, learner.recipe, WordTagger.load)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_a_damaged_learner_is_one_line(tmp_path, text: str) -> None:
     (tmp_path / "saved" / "learner.json").write_text(text)
 
     with pytest.raises(RunError, match=r"learner\.json is damaged"):
-        ActiveLearner.load(tmp_path / "saved", recipe(), Lexicon.load)
+        ActiveLearner.load(tmp_path / "saved", recipe(), WordTagger.load)
 
 
 def test_too_much_asked_wrong_answers_and_wrong_choices_are_refused() -> None:

@@ -9,18 +9,19 @@ import pytest
 
 from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
-from tests.support.small_loops import Lexicon, corpus
+from seqmix.testing import WordTagger
+from tests.support.small_loops import TAGS, corpus
 
 GOLD = corpus(12)
 POOL = Pool.of(GOLD[8:], GOLD[:8])
 IDS = list(POOL.unlabeled)
 
 
-def fitted(sentences=GOLD[:8]) -> Lexicon:
-    return Lexicon.fit(sentences, None, np.random.default_rng(0), None)
+def fitted(sentences=GOLD[:8]) -> WordTagger:
+    return WordTagger(TAGS).fit(sentences, np.random.default_rng(0))
 
 
-def viewed(tagger: Lexicon | None = None, committee=list, history=None) -> TaggerView:
+def viewed(tagger: WordTagger | None = None, committee=list, history=None) -> TaggerView:
     return TaggerView(POOL, tagger or fitted(), committee, history or {}, np.random.default_rng(0))
 
 
@@ -71,7 +72,7 @@ def test_a_committee_is_trained_once_and_only_when_votes_are_asked_for() -> None
         assert votes.tolist() == [member[at].argmax(axis=1).tolist() for member in members]
 
 
-class Short(Lexicon):
+class Short(WordTagger):
     """A tagger that forgets the last sentence."""
 
     def probabilities(self, sentences):
@@ -98,7 +99,7 @@ class Short(Lexicon):
 def test_a_tagger_that_leaves_a_sentence_out_is_an_error_and_never_another_sentences_score(
     ask,
 ) -> None:
-    tagger = Short(fitted().counts)
+    tagger = Short(TAGS, fitted().counts)
 
     with pytest.raises(ValueError, match="shorter"):
         list(ask(viewed(tagger, committee=lambda: [tagger])))

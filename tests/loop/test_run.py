@@ -23,7 +23,8 @@ from seqmix.loop.run import Plan, run
 from seqmix.loop.run_inputs import start_files
 from seqmix.loop.stopping import Stopping, forecast, kappa
 from seqmix.query.spec import PolicySpec
-from tests.support.small_loops import Lexicon, corpus, entropy_policy, recipe
+from seqmix.testing import WordTagger
+from tests.support.small_loops import corpus, entropy_policy, recipe
 
 FILES = ("rounds.jsonl", "generated.jsonl")
 
@@ -43,7 +44,7 @@ def plan(seed: int = 0, policy=entropy_policy, **changes) -> Plan:
         "splits": {"dev": gold[60:70], "test": gold[70:]},
         "sizes": lambda r: 5,
         "rounds": 4,
-        "load_tagger": Lexicon.load,
+        "load_tagger": WordTagger.load,
         "names": {"arm": "nte+mention", "policy": "nte", "variant": "mention"},
         "seed": seed,
     }
@@ -69,7 +70,7 @@ def test_a_run_leaves_what_it_promises(tmp_path: Path) -> None:
         record["lineage"]["parents"] for record in generated
     )
     assert done[2]["forecast"]["low"] <= done[2]["forecast"]["gain"] <= done[2]["forecast"]["high"]
-    assert Lexicon.load(tmp_path / "run" / "model").counts
+    assert WordTagger.load(tmp_path / "run" / "model").counts
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(tmp_path: Path) -> None:
@@ -276,7 +277,7 @@ def test_another_version_and_a_damaged_file_are_refused(tmp_path: Path) -> None:
     run(plan(), tmp_path / "run")
     path = tmp_path / "run" / "rounds.jsonl"
     path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 99'))
-    with pytest.raises(RunError, match=r"has format 99, made by a newer seqmix; .* upgrade seqmix"):
+    with pytest.raises(RunError, match=r"has format 99, written by a newer seqmix; .* upgrade seqmix"):
         run(plan(), tmp_path / "run")
     path.write_text("{broken\n")
     with pytest.raises(RunError, match="is damaged"):

@@ -1,11 +1,10 @@
-"""Sentences by the thousand, and a tagger that is nothing but arithmetic; apart from the tests, since workers import this."""
+"""Sentences by the thousand, and a tagger that is arithmetic alone; a module that workers import."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,10 @@ import numpy as np
 
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
-from seqmix.query.uncertainty import least_confidence_sum, margin, token_entropy
 from seqmix.scale.ranking import Part, Scorer, score_unit
 from seqmix.scale.shards import Unit
+from seqmix.testing import WordTagger
 
-SCORES = {"entropy": token_entropy, "least": least_confidence_sum, "margin": margin}
 _WORDS = (
     "the",
     "Lena",
@@ -46,26 +44,15 @@ def many(n: int, seed: int = 0) -> Iterator[Sentence]:
         yield Sentence(f"s{number}", (*(_WORDS[i] for i in picked), f"n{number}"))
 
 
-@dataclass
-class Arithmetic:
-    """A tagger whose probabilities follow from the letters; it costs nothing and is the same everywhere."""
+class Arithmetic(WordTagger):
+    """Probabilities that follow from the letters: no training, and the same everywhere."""
 
-    tag_set: TagSet | None = field(default_factory=lambda: TagSet(("O", "B-X", "I-X")))
-
-    def probabilities(self, sentences: Iterable[Sentence]) -> Iterator[Any]:
-        for sentence in sentences:
-            odds = np.array(
-                [[1 + sum(map(ord, t)) % 7, 1 + len(t) % 5, 1] for t in sentence.tokens],
-                dtype=np.float32,
-            )
-            yield odds / odds.sum(axis=1, keepdims=True)
-
-    def unsure(self, sentences: Iterable[Sentence], measure: str) -> Iterator[float]:
-        return map(SCORES[measure], self.probabilities(sentences))
+    def odds(self, word: str) -> list[float]:
+        return [1 + sum(map(ord, word)) % 7, 1 + len(word) % 5, 1]
 
 
 def arithmetic() -> list[Any]:
-    return [Arithmetic()]
+    return [Arithmetic(TagSet(("O", "B-X", "I-X")))]
 
 
 def dying(note: Path, at: str, scorer: Scorer, unit: Unit, tell: Any) -> Part:

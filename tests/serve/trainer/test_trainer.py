@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter, defaultdict
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +20,6 @@ from seqmix.data.text import from_text
 from seqmix.errors import ModelError
 from seqmix.loop.learner import Recipe
 from seqmix.query.spec import PolicySpec
-from seqmix.query.uncertainty import token_entropy
 from seqmix.serve.project import Project, Settings, create_project, open_project
 from seqmix.serve.project_status import NOTE, _model
 from seqmix.serve.store.annotators import add_annotator, annotator_by_token, find_annotator
@@ -42,54 +39,12 @@ from seqmix.serve.trainer import process as background
 from seqmix.serve.trainer.suggestions import Guess, suggestion, with_quota
 from seqmix.serve.trainer.supervisor import Supervisor
 from seqmix.serve.trainer.trainer import TRAIN_NOW, Parts, Trainer
+from seqmix.testing import WordTagger
 from tests.support.served import project as new_project
 from tests.support.stores import suggestion_of, unlabeled
 from tests.support.waiting import until
 
 TAGS = TagSet.ordered(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
-
-
-class Lexicon:
-    """Learns in no time: it remembers which tag each word had most often."""
-
-    tag_set = TAGS
-
-    def __init__(self, counts: dict[str, Counter[str]]) -> None:
-        self.counts = counts
-
-    def probabilities(self, sentences):
-        for sentence in sentences:
-            rows = np.array(
-                [
-                    [1 + 9 * self.counts[token][tag] for tag in TAGS.tags]
-                    for token in sentence.tokens
-                ],
-                dtype=float,
-            )
-            yield (rows / rows.sum(axis=1, keepdims=True)).astype(np.float32)
-
-    def unsure(self, sentences, measure):
-        assert measure == "entropy"  # all that is asked here
-        return map(token_entropy, self.probabilities(sentences))
-
-    def best_paths(self, sentences, n=1, legal=True):
-        for probs in self.probabilities(sentences):
-            sure = probs.max(axis=1)
-            yield [
-                Guess(
-                    tuple(TAGS.tags[i] for i in probs.argmax(axis=1)),
-                    float(sure.prod()),
-                    tuple(map(float, sure)),
-                )
-            ]
-
-    def embeddings(self, sentences):
-        for sentence in sentences:
-            yield np.array([[len(token)] for token in sentence.tokens], dtype=np.float32)
-
-    def save(self, folder) -> None:
-        Path(folder).mkdir(parents=True)
-        (Path(folder) / "words.txt").write_text(str(len(self.counts)))
 
 
 class Repeater:
@@ -114,6 +69,11 @@ def unsure(view, n, rng) -> dict[str, float]:
     return dict(sorted(scored, key=lambda pair: -pair[1])[:n])
 
 
+def guesses(tagger, sentences):
+    for (best,) in tagger.best_paths(sentences, by_token=True):
+        yield Guess(best.tags, best.probability, best.by_token)
+
+
 class Class:
     """A project with a trainer made of the parts above, and somebody who answers."""
 
@@ -127,13 +87,13 @@ class Class:
         )
         self.parts = Parts(
             recipe,
-            lambda rng: Lexicon(defaultdict(Counter)),
+            lambda rng: WordTagger(TAGS),
             PolicySpec(
                 selector=lambda view, n, rng: [
                     id for id, _ in sorted(view.embeddings(), key=lambda x: (float(x[1][0]), x[0]))
                 ][:n]
             ),
-            lambda tagger, sentences: (best[0] for best in tagger.best_paths(sentences)),
+            guesses,
             **parts,
         )
         self.phases: list[str] = []
@@ -142,13 +102,9 @@ class Class:
             add_annotator(own.store, "Ada", admin=True)
         self.ada = find_annotator(own.store, "Ada").id
 
-    def fit(self, sentences, steps, rng, last) -> Lexicon:
+    def fit(self, sentences, steps, rng, last) -> WordTagger:
         self.trained_on.append(sorted(s.id for s in sentences))
-        counts: dict[str, Counter[str]] = defaultdict(Counter)
-        for sentence in sentences:
-            for token, tag in zip(sentence.tokens, sentence.tags, strict=True):
-                counts[token].update([tag])
-        return Lexicon(counts)
+        return WordTagger(TAGS).fit(sentences)
 
     def answer(self, n: int = 1) -> list[str]:
         """Label the next n sentences; their ids."""
@@ -201,7 +157,7 @@ def test_it_trains_when_enough_answers_came_and_not_before(school: Class):
     assert school.trainer.step()
     assert (school.last.number, school.last.labeled, school.last.model) == (1, 4, "models/001")
     assert set(ids) <= set(school.trained_on[0])
-    assert (school.project.folder / school.last.model / "words.txt").exists()
+    assert (school.project.folder / school.last.model / "words.json").exists()
     assert not school.trainer.step()
     assert school.last.seconds.keys() == {"mixing", "training", "ranking", "auditing", "saving"}
 
@@ -514,7 +470,7 @@ def test_the_first_ranking_is_made_again_when_the_pool_has_doubled(tmp_path):
 
 
 def test_a_tagger_to_begin_with_ranks_suggests_and_is_trained_further(tmp_path):
-    start = Lexicon(defaultdict(Counter, Lena=Counter({"B-PER": 9})))
+    start = WordTagger(TAGS, {"Lena": {"B-PER": 9.0}})
     with new_project(tmp_path / "begun", n=20, batch=2) as own:
         school = Class(own, start=start)
         learned_from = []
