@@ -277,7 +277,9 @@ def test_another_version_and_a_damaged_file_are_refused(tmp_path: Path) -> None:
     run(plan(), tmp_path / "run")
     path = tmp_path / "run" / "rounds.jsonl"
     path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 99'))
-    with pytest.raises(RunError, match=r"has format 99, written by a newer seqmix; .* upgrade seqmix"):
+    with pytest.raises(
+        RunError, match=r"has format 99, written by a newer seqmix; .* upgrade seqmix"
+    ):
         run(plan(), tmp_path / "run")
     path.write_text("{broken\n")
     with pytest.raises(RunError, match="is damaged"):
