@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from common import load
-from seqmix.app.build import parse_score_range
 from seqmix.augment.discriminator import Perplexity
-from seqmix.augment.score_range import DEFAULT_RANGE
-from seqmix.augment.seqmix import SeqMix, base_of
+from seqmix.augment.seqmix import SeqMix
+from seqmix.augment.settings import Mixing, base_of
 from seqmix.augment.table import Table, encoder_table
 from seqmix.data.augmented import Augmented
 from seqmix.data.scheme import is_legal
@@ -108,7 +107,7 @@ def main() -> None:
     for case in options.cases:
         name, _, text = case.partition(" ")
         variant, _, spans = name.partition("+")
-        limits = parse_score_range(text) if text else DEFAULT_RANGE
+        limits = text or Mixing().score_range
         mixer = SeqMix(
             variant,
             windows="spans" if spans else "fixed",

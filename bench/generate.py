@@ -22,6 +22,7 @@ from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.pairing import Pairing
 from seqmix.augment.score_range import ScoreRange
 from seqmix.augment.seqmix import SeqMix
+from seqmix.augment.settings import Mixing
 from seqmix.augment.table import Table, encoder_table, vocabulary_table
 from seqmix.starter.loader import load_language_model, starter_tokenizer
 
@@ -115,7 +116,7 @@ def compare(sentences, variant: str, table: Table, name: str, args) -> list[obje
     rng = np.random.default_rng(0)
     seed = int(rng.integers(2**62))
     pairs = []
-    for pair in Pairing(variant, 5, density).pairs(
+    for pair in Pairing(Mixing(variant, 5, density)).pairs(
         sentences, lambda parent: True, set(), rng, table.vector
     ):
         pairs.append(pair)

@@ -129,7 +129,7 @@ def test_a_config_written_and_read_is_the_same(tmp_path: Path) -> None:
         (["query.policy=guess"], "query.policy"),
         (["augment.density=1.5"], "augment.density"),
         (["query.policy=lc"], "needs tagger.head crf"),
-        (["loop.slice=10"], "smaller than loop.seed_size"),
+        (["loop.slice=10"], "at least loop.seed_size"),
         (["self_training.generations=2"], "needs self_training.teachers"),
         (["loop.rounds=-1"], "loop.rounds"),
         (["nonsense=1"], "nonsense: there is no such key"),

@@ -158,18 +158,18 @@ def test_a_run_that_is_not_there_is_said(seqmix_command, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("augment.rate=lots", "augment.rate is 'lots'; it must be a number"),
-        ("augment.rate=-1", "augment.rate is -1; it must be at least 0"),
-        ("augment.rate=1e308", "augment.rate is 1e+308; it must be at most 100"),
-        ("augment.rate=[0.1, 'x']", "augment.rate is 'x'; it must be a number"),
-        ("augment.alpha=1e308", "augment.alpha is 1e+308; it must be at most 1000000"),
-        ("augment.window=2.5", "augment.window is 2.5; it must be a whole number"),
-        ("augment.keep_case=perhaps", "augment.keep_case is 'perhaps'; it must be true or false"),
-        ("augment.variant=subb", "augment.variant is 'subb'; it must be 'none', 'whole'"),
-        ("tagger.encoder=7", "tagger.encoder is 7; it must be text"),
+        ("augment.rate=lots", "augment.rate must be a number; got 'lots'"),
+        ("augment.rate=-1", "augment.rate must be at least 0; got -1"),
+        ("augment.rate=1e308", "augment.rate must be at most 100; got 1e+308"),
+        ("augment.rate=[0.1, 'x']", "augment.rate must be a number; got 'x'"),
+        ("augment.alpha=1e308", "augment.alpha must be at most 1000000; got 1e+308"),
+        ("augment.window=2.5", "augment.window must be a whole number; got 2.5"),
+        ("augment.keep_case=perhaps", "augment.keep_case must be true or false; got 'perhaps'"),
+        ("augment.variant=subb", "augment.variant must be 'none', 'whole'"),
+        ("tagger.encoder=7", "tagger.encoder must be text; got 7"),
         ("augment.ratee=0.3", "augment.ratee: there is no such key; did you mean augment.rate?"),
         ("agument.rate=0.3", "agument: there is no such key; did you mean augment?"),
-        ("augment=3", "augment is 3; it must be a section of keys"),
+        ("augment=3", "augment must be a section of keys; got 3"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_in_plain_words(seqmix_command, change, message):

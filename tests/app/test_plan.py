@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from seqmix.app.build import parse_score_range
 from seqmix.app.commands.simulate.simulate import training_runs
 from seqmix.app.config import load_config, parse_changes
 from seqmix.app.plan import build_plan
 from seqmix.app.splits import read_splits
-from seqmix.augment.score_range import DEFAULT_RANGE, ScoreRange
+from seqmix.augment.score_range import ScoreRange, parse_score_range
 from seqmix.data.augmented import Augmented, new_tokens
 from seqmix.errors import ConfigError
 from seqmix.loop.run import run
@@ -137,7 +136,7 @@ def test_a_warm_start_leaves_the_last_tagger_as_it_was_so_that_teachers_differ(m
     ("text", "means"),
     [
         ("0,500", ScoreRange(0, 500)),
-        ("0x,400x", DEFAULT_RANGE),
+        ("0x,400x", ScoreRange(0, 400, relative=True)),
         ("5%,95%", ScoreRange(0.05, 0.95, True)),
         ("off", None),
     ],

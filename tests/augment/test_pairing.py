@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqmix.augment.pairing import Pairing, Stretch, shuffled
+from seqmix.augment.settings import Mixing
 from seqmix.data.sentence import Sentence, heaviest
 from seqmix.errors import ConfigError
 from tests.support.toys import sentences_strategy, toy_sentences, toy_table
@@ -49,7 +50,7 @@ def test_the_pairs_are_exactly_those_the_rule_allows(
     def hard(row):
         return row if isinstance(row, str) else heaviest(row)
 
-    found = everything(Pairing(variant, window, density), sentences)
+    found = everything(Pairing(Mixing(variant, window, density)), sentences)
 
     allowed = set()
     stretches = [
@@ -76,7 +77,9 @@ def test_the_last_window_is_a_candidate() -> None:
         Sentence("b", ("w4", "w5", "w6"), ("O", "O", "B-LOC")),
     ]
 
-    assert {x.start for pair in everything(Pairing("sub", 1, 1.0), sentences) for x in pair} == {2}
+    assert {
+        x.start for pair in everything(Pairing(Mixing("sub", 1, 1.0)), sentences) for x in pair
+    } == {2}
 
 
 def test_a_whole_sentence_needs_as_many_valid_tags_as_a_window() -> None:
@@ -86,10 +89,10 @@ def test_a_whole_sentence_needs_as_many_valid_tags_as_a_window() -> None:
     ]
     short = [Sentence(id, (f"{id}0", f"{id}1"), ("B-PER",) * 2) for id in "cd"]
 
-    assert len(everything(Pairing("whole", 5, 0.6), long)) == 1, (
+    assert len(everything(Pairing(Mixing("whole", 5, 0.6)), long)) == 1, (
         "three valid tags of a window of five, however long the sentence"
     )
-    assert everything(Pairing("whole", 5, 0.6), short) == []
+    assert everything(Pairing(Mixing("whole", 5, 0.6)), short) == []
 
 
 def test_windows_may_follow_entity_spans() -> None:
@@ -101,7 +104,7 @@ def test_windows_may_follow_entity_spans() -> None:
 
     found = {
         frozenset((x.start, x.end) for x in pair)
-        for pair in everything(Pairing("sub", windows="spans"), sentences)
+        for pair in everything(Pairing(Mixing("sub", windows="spans")), sentences)
     }
 
     assert found == {frozenset({(0, 2)}), frozenset({(3, 4)})}
@@ -109,7 +112,7 @@ def test_windows_may_follow_entity_spans() -> None:
 
 def test_similar_partners_are_near_neighbors() -> None:
     sentences = toy_sentences(30, longest=6)
-    rule = Pairing("sub", 1, 1.0, partners="similar", neighbors=2)
+    rule = Pairing(Mixing("sub", 1, 1.0, partners="similar"), neighbors=2)
     vector = toy_table().vector
 
     def cosine(one: Stretch, other: Stretch) -> float:
@@ -117,7 +120,7 @@ def test_similar_partners_are_near_neighbors() -> None:
         return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
     near = [cosine(*pair) for pair in everything(rule, sentences)]
-    random = [cosine(*pair) for pair in everything(Pairing("sub", 1, 1.0), sentences)]
+    random = [cosine(*pair) for pair in everything(Pairing(Mixing("sub", 1, 1.0)), sentences)]
 
     assert np.mean(near) > np.mean(random) + 0.5
     assert len(near) == len(set(everything(rule, sentences)))
@@ -129,7 +132,7 @@ def test_a_missing_label_keeps_a_window_out() -> None:
         Sentence("b", ("w3", "w4"), ("B-PER", "B-PER")),
     ]
 
-    assert everything(Pairing("sub", 2, 0.5), sentences) == []
+    assert everything(Pairing(Mixing("sub", 2, 0.5)), sentences) == []
 
 
 def test_parents_that_are_used_up_are_passed_over_without_a_long_search() -> None:
@@ -143,7 +146,7 @@ def test_parents_that_are_used_up_are_passed_over_without_a_long_search() -> Non
         return parent in open_parents
 
     found = list(
-        Pairing("sub", 2, 0.5).pairs(
+        Pairing(Mixing("sub", 2, 0.5)).pairs(
             sentences, free, set(), np.random.default_rng(0), toy_table().vector
         )
     )
@@ -156,7 +159,7 @@ def test_twenty_thousand_sentences_start_at_once_and_list_nothing() -> None:
     import tracemalloc
 
     sentences = toy_sentences(20_000)
-    rule = Pairing("sub", 2, 0.5)
+    rule = Pairing(Mixing("sub", 2, 0.5))
     tracemalloc.start()
     first = list(
         islice(
@@ -176,11 +179,11 @@ def test_twenty_thousand_sentences_start_at_once_and_list_nothing() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"density": 1.1}, "between 0 and 1"),
+        ({"density": 1.1}, "at most 1"),
         ({"window": 0}, "at least 1"),
-        ({"variant": "half"}, "whole, sub, label"),
+        ({"variant": "half"}, "'whole', 'sub' or 'label'"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        Pairing(**settings)
+        Pairing(Mixing(**settings))

@@ -14,6 +14,7 @@ from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.pairing import Pairing
 from seqmix.augment.score_range import ScoreRange
 from seqmix.augment.seqmix import SeqMix
+from seqmix.augment.settings import Mixing
 from seqmix.data.scheme import repair
 from seqmix.starter import load_language_model
 from tests.support.toys import WORDS, toy_sentences, toy_table
@@ -87,7 +88,7 @@ def test_the_fast_path_gives_the_same_tokens_labels_and_scores(
     model, tokenizer = load_language_model(lm)
     rng = np.random.default_rng(seed)
     draw = int(rng.integers(2**62))
-    visits = visited(Pairing(variant, 2, 0.5), sentences, 15 * n, rng, table)
+    visits = visited(Pairing(Mixing(variant, 2, 0.5)), sentences, 15 * n, rng, table)
     assert len(made) == n or made.counts.get("pairs", 0) == len(visits)
     visits = visits[: made.counts.get("pairs", 0)]
     expected = literal(

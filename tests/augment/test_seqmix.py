@@ -215,7 +215,7 @@ def test_the_default_range_is_relative_and_whole_sentences_have_the_papers_base(
         for variant in ("sub", "whole")
     )
 
-    assert SeqMix().score_range == ScoreRange(0, 400, relative=True)
+    assert SeqMix().limits == ScoreRange(0, 400, relative=True)
     assert {one.lineage.base for one in sub} == {"e"} and {one.lineage.base for one in whole} == {
         "2"
     }
@@ -365,9 +365,9 @@ def test_pairs_that_run_out_are_mixed_again_with_a_new_weight_up_to_fifteen_time
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"density": 1.5}, "η0"),
+        ({"density": 1.5}, "density must be at most 1; got 1.5"),
         ({"alpha": 0}, "alpha"),
-        ({"weight": 1.2}, "λ"),
+        ({"weight": 1.2}, "weight"),
         ({"max_uses": 0}, "max_uses"),
         ({"variant": "x"}, "variant"),
         ({"window": -1}, "window"),

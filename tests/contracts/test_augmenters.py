@@ -7,8 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from seqmix.app.build import AUGMENTERS, build_augmenter
+from seqmix.app.build import build_augmenter
 from seqmix.augment.replacement import Replacement
+from seqmix.augment.settings import AUGMENTERS, AugmentSettings
 from seqmix.augment.table import encoder_table
 from seqmix.data.augmented import Augmentation
 from seqmix.data.samples import sample
@@ -19,6 +20,11 @@ ALL = {
     name: {} if name in ("mention", "token", "shuffle", "duplicate") else {"score_range": None}
     for name in AUGMENTERS
 }
+
+
+def built(name: str, table=None, **settings):
+    parts = {"table": table} if AugmentSettings(name).mixes else {}
+    return build_augmenter(AugmentSettings(name, **settings), **parts)
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +40,7 @@ def sentences() -> list[Sentence]:
 @pytest.fixture(params=sorted(ALL))
 def made(request, table, sentences) -> Augmentation:
     settings = {**ALL[request.param], **({"density": 0.2} if request.param == "whole" else {})}
-    return build_augmenter(request.param, table, **settings).augment(
-        sentences, 10, np.random.default_rng(0)
-    )
+    return built(request.param, table, **settings).augment(sentences, 10, np.random.default_rng(0))
 
 
 def test_no_augmenter_escapes_this_suite() -> None:
@@ -71,9 +75,7 @@ def test_the_parents_are_left_as_they_were(made: Augmentation, sentences: list[S
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_the_same_seed_gives_the_same_sentences(name: str, table, sentences) -> None:
     runs = [
-        build_augmenter(name, table, **ALL[name])
-        .augment(sentences, 5, np.random.default_rng(3))
-        .outputs
+        built(name, table, **ALL[name]).augment(sentences, 5, np.random.default_rng(3)).outputs
         for _ in range(2)
     ]
     assert runs[0] == runs[1]
@@ -81,15 +83,13 @@ def test_the_same_seed_gives_the_same_sentences(name: str, table, sentences) -> 
 
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_nothing_is_made_of_nothing(name: str, table) -> None:
-    made = build_augmenter(name, table, **ALL[name]).augment([], 5, np.random.default_rng(0))
+    made = built(name, table, **ALL[name]).augment([], 5, np.random.default_rng(0))
     assert len(made) == 0 and made.reason
 
 
 @pytest.mark.parametrize("name", sorted(set(ALL) - {"duplicate"}))
 def test_only_duplicate_repeats_a_sentence(name: str, table, sentences) -> None:
-    made = build_augmenter(name, table, **ALL[name]).augment(
-        sentences, 60, np.random.default_rng(1)
-    )
+    made = built(name, table, **ALL[name]).augment(sentences, 60, np.random.default_rng(1))
     counts = Counter(one.sentence.tokens for one in made)
     assert max(counts.values(), default=1) == 1
     assert not set(counts) & {s.tokens for s in sentences}
@@ -97,7 +97,7 @@ def test_only_duplicate_repeats_a_sentence(name: str, table, sentences) -> None:
 
 @pytest.mark.parametrize("name", ["mention", "token", "shuffle", "duplicate"])
 def test_the_baselines_keep_tags_hard_and_legal(name: str, sentences) -> None:
-    for one in build_augmenter(name).augment(sentences, 40, np.random.default_rng(0)):
+    for one in built(name).augment(sentences, 40, np.random.default_rng(0)):
         assert one.sentence.hard and is_legal([str(tag) for tag in one.sentence.tags])
 
 
@@ -108,7 +108,7 @@ def test_a_replaced_mention_is_one_of_the_same_type_and_the_rest_stays(sentences
     mentions = {
         (span.type, s.tokens[span.start : span.end]) for s in sentences for span in spans(s.tags)
     }
-    for one in build_augmenter("mention").augment(sentences, 40, np.random.default_rng(0)):
+    for one in built("mention").augment(sentences, 40, np.random.default_rng(0)):
         new, old = one.sentence, by_id[one.lineage.parents[0]]
         (start, end), (a, b) = one.lineage.windows
         assert (
@@ -126,9 +126,9 @@ def test_a_replaced_token_carries_its_tag_somewhere_and_shuffling_keeps_the_word
 ) -> None:
     seen = {(token, tag) for s in sentences for token, tag in zip(s.tokens, s.tags, strict=True)}
     by_id = {s.id: s for s in sentences}
-    for one in build_augmenter("token").augment(sentences, 20, np.random.default_rng(0)):
+    for one in built("token").augment(sentences, 20, np.random.default_rng(0)):
         assert set(zip(one.sentence.tokens, one.sentence.tags, strict=True)) <= seen
-    for one in build_augmenter("shuffle").augment(sentences, 20, np.random.default_rng(0)):
+    for one in built("shuffle").augment(sentences, 20, np.random.default_rng(0)):
         old = by_id[one.lineage.parents[0]]
         assert Counter(one.sentence.tokens) == Counter(old.tokens) and one.sentence.tags == old.tags
 

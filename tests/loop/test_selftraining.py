@@ -28,8 +28,8 @@ def sentences(n: int) -> list[Sentence]:
     return [Sentence(f"s{i}", ("word", str(i))) for i in range(n)]
 
 
-def test_three_teachers_tag_two_thousand_sentences_once_unless_told_otherwise():
-    assert SelfTraining() == SelfTraining(3, 2000, 0.0, 1, None, 1)
+def test_self_training_is_off_unless_teachers_are_given():
+    assert SelfTraining() == SelfTraining(0, 2000, 0.0, 1, None, 1)
 
 
 def test_rows_are_the_mean_of_the_teachers():

@@ -8,7 +8,8 @@ from torch import Tensor
 from transformers import BertConfig, BertModel
 
 from seqmix.tagger.crf import Chain
-from seqmix.tagger.network import HEADS, Network
+from seqmix.tagger.network import Network
+from seqmix.tagger.settings import HEADS
 
 LENGTHS = (4, 1, 3)
 WORDS, TAGS = sum(LENGTHS), 3

@@ -1,4 +1,7 @@
-"""The config of a run: pydantic models, TOML on disk; unknown keys and contradictions are refused before a model loads."""
+"""The config of a run: one tree of settings, from a preset, a TOML file and changes over both.
+
+Unknown keys and contradictions are refused before a model loads.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,24 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
-from seqmix.app.config_errors import refusal
+from seqmix.augment.settings import AugmentSettings
 from seqmix.errors import ConfigError
+from seqmix.loop.selftraining import SelfTraining
 from seqmix.query.policies import POLICIES
+from seqmix.settings import STRICT, Count, explain, settings
+from seqmix.tagger.settings import Head, LearningRate, Settings
 
 PRESETS = Path(__file__).parent / "presets"
-_FIRST = {
-    "augment": {"score_range": "0,500"}
-}  # defaults that have changed, as they were: they stay out of the hash, the new ones do not
+# Defaults that have changed, as they were: the digest leaves these out, and not the new ones.
+_FIRST = {"augment": {"score_range": "0,500"}}
+_MEASURED_AS = {"mention+sub": "best"}  # variants as digests of older results call them
+_PAIR = re.compile(r"\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}")
+Natural = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
 
 
 def _policy(name: str) -> str:
@@ -29,176 +38,140 @@ def _policy(name: str) -> str:
 
 
 Policy = Annotated[str, AfterValidator(_policy)]
-Count = Annotated[int, Field(ge=1, le=2**31)]
-Rate = Annotated[float, Field(ge=0, le=100)]
-Positive = Annotated[float, Field(gt=0, le=1e6)]
-_PAIR = re.compile(r"\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}")
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Tagging(_Section):
-    """The tagger."""
-
-    encoder: str = "starter"
-    head: Literal["linear", "crf"] = "linear"
-    device: str | None = None
-
-
-class Training(_Section):
-    """How each round trains."""
-
-    epochs: Count = 10
-    min_steps: int = Field(
-        default=0, ge=0, le=2**31
-    )  # take at least so many optimizer steps, however few the sentences
-    lr: float | None = Field(default=None, gt=0, lt=1)
-    batch_size: Count = 32
-    max_pieces: int = Field(default=128, ge=8, le=2**31)
-    mixup: float | None = Field(default=None, gt=0, le=1e6)
-
-
-class Adapt(_Section):
-    """Masked-LM training of the encoder on the text of the pool before anything else."""
-
-    epochs: int = Field(default=0, ge=0)  # 0 is off
-    lr: float | None = Field(default=None, gt=0, lt=1)
-
-
-class SelfTraining(_Section):
-    """A student that learns from unlabeled sentences as its teachers tag them."""
-
-    teachers: int = Field(default=0, ge=0)  # 0 is off
-    sentences: int = Field(default=2000, ge=1)
-    confidence: float = Field(default=0.0, ge=0, lt=1)
-    repeat: int = Field(
-        default=1, ge=1
-    )  # how often the labeled sentences stand in the student's set
-    steps: int | None = Field(default=None, ge=1)  # the student's
-    generations: int = Field(default=1, ge=1)  # students of one are the teachers of the next
-
-
-class Query(_Section):
-    """What is asked."""
-
-    policy: Policy = "nte"
-    size: Count | Annotated[list[Count], Field(min_length=1)] = 100  # one number, or one a round
-    diverse: bool = False
-    without_entity: float = Field(
-        default=0.0, ge=0, lt=1
-    )  # share of sentences with no predicted entity
-    tokens: int | None = Field(
-        default=None, ge=1
-    )  # a budget in tokens a round; size is then the most sentences
-
-
-class Augment(_Section):
-    """What is generated from each batch of labeled sentences."""
-
-    variant: Literal[
-        "none", "whole", "sub", "label", "mention", "token", "shuffle", "duplicate", "mention+sub"
-    ] = "sub"
-    rate: Rate | Annotated[list[Rate], Field(min_length=1)] = 0.2
-    alpha: Positive | Annotated[list[Positive], Field(min_length=1)] = 8.0
-    window: Count = 5
-    density: float = Field(default=0.6, ge=0, le=1)
-    score_range: str = "0x,400x"
-    base: Literal["e", "2"] = "e"  # of the perplexity; where it is not given, 2 for `whole`
-    lm: str = "starter"
-    table: Literal["encoder", "trained", "contextual"] = "encoder"
-    distance: Literal["l2", "cosine", "csls"] = "l2"
-    windows: Literal["fixed", "spans"] = "fixed"
-    partners: Literal["random", "similar"] = "random"
-    seen: bool = False  # only words of the labeled and unlabeled text are generated
-    alphabetic: bool = False  # only words made of letters are generated
-    min_count: int = Field(
-        default=0, ge=0
-    )  # only words that occur at least this often in that text are generated
-    keep_case: bool = False
-    max_uses: int | None = Field(default=None, ge=1)
-    guard: int = Field(default=0, ge=0)  # folds of the "does it help?" guard; 0 is off
-
-    @model_validator(mode="before")
-    @classmethod
-    def _base_of_variant(cls, given: Any) -> Any:
-        unsaid = (
-            isinstance(given, dict)
-            and given.get("base") is None
-            and given.get("variant") == "whole"
-        )
-        return {**given, "base": "2"} if unsaid else given
-
-
-class Loop(_Section):
-    """The rounds."""
-
-    seed_size: Count = 200
-    rounds: int = Field(default=5, ge=0, le=100_000)
-    slice: int | None = Field(
-        default=None, ge=1
-    )  # take this many sentences of the training data, at random
-    warm: bool = False
-    match_steps: bool = True  # arms without augmentation take the steps of those with it
-    stop_sentences: int | None = None
-    stop_tokens: int | None = None
-    stop_agreement: float | None = Field(default=None, gt=0, le=1)
-    stop_uncertainty: float | None = Field(default=None, gt=0)
-
-
-class Data(_Section):
+@settings
+class Data:
     """How the data folder is read."""
 
     tag_column: int = -1
+    """Column of the tags in CoNLL files; -1 is the last."""
     token_column: int = 0
+    """Column of the tokens in CoNLL files."""
 
 
-class Config(_Section):
+@settings
+class Tagging:
+    """The tagger."""
+
+    encoder: str = "starter"
+    """The encoder: starter, a Hugging Face name or a folder."""
+    head: Head = "linear"
+    """What turns words into tags."""
+    device: str | None = None
+    """cpu or cuda; by default the best there is."""
+
+
+@settings
+class Training(Settings):
+    """How each round trains."""
+
+    min_steps: Annotated[int, Field(ge=0, le=2**31)] = 0
+    """Take at least this many optimizer steps, however few the sentences."""
+
+    def steps_for(self, count: int) -> int:
+        """Return the optimizer steps of a round with this many sentences."""
+        return self.steps or max(self.min_steps, self.total_steps(count))
+
+
+@settings
+class Adapt:
+    """Masked-LM training of the encoder on the text of the pool, before anything else."""
+
+    epochs: Natural = 0
+    """Passes over the text; 0 is off."""
+    lr: LearningRate | None = None
+    """Learning rate; by default 3e-4 for the starter and 5e-5 for other encoders."""
+
+
+@settings
+class Query:
+    """Which sentences are asked for."""
+
+    policy: Policy = "nte"
+    """The query policy."""
+    size: Count | Annotated[list[Count], Field(min_length=1)] = 100
+    """Sentences per round; a list has one number per round."""
+    diverse: bool = False
+    """Spread the sentences over the pool."""
+    without_entity: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of sentences in which the tagger finds nothing."""
+    tokens: Positive | None = None
+    """A budget in tokens per round; size is then the largest number of sentences."""
+
+
+@settings
+class Loop:
+    """The rounds."""
+
+    seed_size: Count = 200
+    """Labeled sentences to begin with."""
+    rounds: Annotated[int, Field(ge=0, le=100_000)] = 5
+    """Rounds after the seed set."""
+    slice: Positive | None = None
+    """Use this many sentences of the training data, drawn at random."""
+    warm: bool = False
+    """Continue from the last round's tagger instead of the pretrained encoder."""
+    match_steps: bool = True
+    """Give arms without augmentation the optimizer steps of those with it."""
+    stop_sentences: int | None = None
+    """Stop at this many labeled sentences."""
+    stop_tokens: int | None = None
+    """Stop at this many labeled tokens."""
+    stop_agreement: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Stop when two rounds' taggers agree this much on the pool."""
+    stop_uncertainty: Annotated[float, Field(gt=0)] | None = None
+    """Stop when no sentence of the pool is this uncertain."""
+
+
+class Config(BaseModel):
     """A whole run."""
 
-    seed: int = Field(default=0, ge=0)
+    model_config = STRICT
+
+    seed: Natural = 0
+    """The random seed: same seed, same bytes."""
     data: Data = Data()
     tagger: Tagging = Tagging()
     training: Training = Training()
     adapt: Adapt = Adapt()
     self_training: SelfTraining = SelfTraining()
     query: Query = Query()
-    augment: Augment = Augment()
+    augment: AugmentSettings = AugmentSettings()
     loop: Loop = Loop()
 
     @model_validator(mode="after")
     def _agree(self) -> Config:
-        for text in (
-            self.tagger.encoder,
-            self.tagger.device or "",
-            self.augment.score_range,
-            self.augment.lm,
-        ):
+        names = {
+            "tagger.encoder": self.tagger.encoder,
+            "tagger.device": self.tagger.device or "",
+            "augment.score_range": str(self.augment.score_range),
+            "augment.lm": self.augment.lm,
+        }
+        for key, text in names.items():
             if not text.isprintable():
-                raise ValueError(f"a name is one line of printable text; found {text[:80]!r}")
+                raise ValueError(f"{key} must be one line of printable text; got {text[:80]!r}")
         if "crf" in POLICIES[self.query.policy].needs and self.tagger.head != "crf":
             raise ValueError(
                 f"query.policy {self.query.policy} needs tagger.head crf; got {self.tagger.head}"
             )
-        own = self.self_training
-        if not own.teachers and own.generations > 1:
+        if not self.self_training.teachers and self.self_training.generations > 1:
             raise ValueError("self_training.generations needs self_training.teachers")
         if self.loop.slice is not None and self.loop.slice < self.loop.seed_size:
             raise ValueError(
-                f"loop.slice ({self.loop.slice}) is smaller than loop.seed_size ({self.loop.seed_size})"
+                f"loop.slice must be at least loop.seed_size ({self.loop.seed_size}); "
+                f"got {self.loop.slice}"
             )
         return self
 
     @property
     def arm(self) -> str:
         """What the run is called in reports: policy and augmentation."""
-        return self.query.policy + (
-            "" if self.augment.variant == "none" else f"+{self.augment.variant}"
-        )
+        variant = "" if self.augment.variant == "none" else f"+{self.augment.variant}"
+        return self.query.policy + variant
 
     def toml(self) -> str:
-        """The resolved config as TOML; None is left out."""
+        """Return the resolved config as TOML, without keys that are None."""
         lines = [f"seed = {self.seed}"]
         for name, section in self.model_dump(exclude={"seed"}).items():
             lines.append(f"\n[{name}]")
@@ -209,19 +182,19 @@ class Config(_Section):
 
     @property
     def digest(self) -> str:
-        """A short hash of all that is not the first default, so that new keys and defaults leave the hashes of old results as they are."""
-        chosen = self.model_dump(exclude_defaults=True)
-        everything = self.model_dump()
-        for section, keys in _FIRST.items():
-            for key, first in keys.items():
-                own = chosen.setdefault(section, {})
-                own.pop(key, None)
-                if everything[section][key] != first:
-                    own[key] = everything[section][key]
-            if not chosen[section]:
-                del chosen[section]
-        if self.augment.variant == "mention+sub":
-            chosen["augment"]["variant"] = "best"  # as the variant was called when it was measured
+        """A short hash of what differs from the first defaults.
+
+        New keys and changed defaults leave the hashes of old results as they are.
+        """
+        values, first = self.model_dump(), _merged(Config().model_dump(), _FIRST)
+        variant = values["augment"]["variant"]
+        values["augment"]["variant"] = _MEASURED_AS.get(variant, variant)
+        chosen: dict[str, Any] = {}
+        for name, value in values.items():
+            if isinstance(value, dict):
+                value = {key: own for key, own in value.items() if own != first[name][key]}
+            if value != (first[name] if name == "seed" else {}):
+                chosen[name] = value
         return hashlib.sha256(json.dumps([1, chosen], sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -231,24 +204,31 @@ def load_config(
     changes: Mapping[str, Any] | None = None,
     seed: int | None = None,
 ) -> Config:
-    """Return the config of a preset, a TOML file over it, and changes like {"augment.rate": 0.4} over both."""
+    """Return the config of a preset, a TOML file over it, and changes over both.
+
+    Changes are a mapping, nested or with dotted keys: `{"augment.rate": 0.4}`.
+    """
     values: dict[str, Any] = {}
     if preset is not None:
         path = PRESETS / f"{preset}.toml"
         if path.parent != PRESETS or not path.exists():
-            raise ConfigError(
-                f"there is no preset {preset[:80]!r}; there are {', '.join(sorted(p.stem for p in PRESETS.glob('*.toml')))}"
-            )
-        values = _merged(values, _read(path))
+            names = ", ".join(sorted(p.stem for p in PRESETS.glob("*.toml")))
+            raise ConfigError(f"there is no preset {preset[:80]!r}; there are {names}")
+        values = read_toml(path)
     if file is not None:
-        values = _merged(values, _read(file))
+        values = _merged(values, read_toml(file))
     values = _merged(values, nested(changes or {}))
     if seed is not None:
         values["seed"] = seed
+    return checked(values)
+
+
+def checked(values: Mapping[str, Any]) -> Config:
+    """Return nested values as a config, or say what is wrong with them."""
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(refusal(error, Config)) from error
+        raise ConfigError(explain(error, Config)) from error
 
 
 def parse_changes(texts: Iterable[str] | None) -> dict[str, Any]:
@@ -280,25 +260,22 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def text_for(folder: Path, config: Config) -> str:
-    """The config as TOML for a run in a folder: as it stands there where it says the same, for a key that is new since is not in it."""
+    """Return the config as TOML for a run folder: the file that is there where it means the same."""
     path = folder / "config.toml"
     same = path.is_file() and load_config(None, path) == config
     return path.read_text(encoding="utf-8") if same else config.toml()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the values of a TOML file."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (
-        OSError,
-        ValueError,
-        RecursionError,
-    ) as error:  # a number of 5,000 digits is a bare ValueError
+    except (OSError, ValueError, RecursionError) as error:  # 5,000 digits are a bare ValueError
         raise ConfigError(f"cannot read the config {path}: {error}") from error
 
 
 def _spelled(value: Any) -> str:
-    """JSON is TOML but for DEL and for characters beyond U+FFFF, which TOML does not take in halves."""
+    """JSON is TOML but for DEL and for characters beyond U+FFFF, which TOML wants whole."""
     return _PAIR.sub(_joined, json.dumps(value)).replace("\x7f", "\\u007f")
 
 
@@ -320,12 +297,9 @@ def _parse_change(text: str) -> tuple[str, Any]:
         return key.strip(), value.strip()
 
 
-def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(below)
     for key, value in above.items():
-        merged[key] = (
-            _merged(merged[key], value)
-            if isinstance(value, dict) and isinstance(merged.get(key), dict)
-            else value
-        )
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merged(merged[key], value) if both else value
     return merged

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from seqmix.app.build import build_augmenter, build_table, parse_score_range
+from seqmix.app.build import build_augmenter, build_table
 from seqmix.app.config import Config
 from seqmix.app.provenance import folder_digest
 from seqmix.augment.discriminator import Perplexity
@@ -22,16 +22,18 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError
 from seqmix.loop.guard import does_it_help
-from seqmix.loop.learner import Recipe, generator
+from seqmix.loop.learner import Fit, Recipe, generator
 from seqmix.loop.oracle import GoldOracle
 from seqmix.loop.run import Plan
 from seqmix.loop.schedule import at
-from seqmix.loop.selftraining import SelfTraining, self_trained
+from seqmix.loop.selftraining import self_trained
 from seqmix.loop.stopping import Stopping
 from seqmix.protocols import Augmenter
 from seqmix.protocols import Tagger as AnyTagger
 from seqmix.query.policies import combined
 from seqmix.tagger import Settings, Tagger
+
+Guard = Callable[[Sequence[Sentence], int], dict[str, Any]]
 
 
 def build_plan(
@@ -104,7 +106,7 @@ def encoder_of(config: Config, text: Sequence[Sentence], place: Path | None) -> 
             else []
         )
         described = json.dumps(
-            [config.tagger.encoder, config.adapt.model_dump(), config.seed, tokens, *local]
+            [config.tagger.encoder, asdict(config.adapt), config.seed, tokens, *local]
         )
         folder = place / hashlib.sha256(described.encode()).hexdigest()[:12]
         with locked(
@@ -126,48 +128,21 @@ def build_recipe(
     seed_set: Sequence[Sentence],
     unlabeled: Sequence[Sentence] = (),
     encoder: Callable[[], str] | None = None,
-) -> tuple[Recipe, Callable[[Sequence[Sentence], int], dict[str, Any]] | None]:
-    """How the learner learns, and the guard if there is one."""
-    training = config.training
-    name = encoder or (lambda: config.tagger.encoder)
-
-    def settings(steps: int | None) -> Settings:
-        return Settings(
-            training.epochs, steps, training.lr, training.batch_size, max_pieces=training.max_pieces,
-            mixup=training.mixup,
-        )  # fmt: skip
-
-    def fit(
-        sentences: Sequence[Sentence],
-        steps: int | None,
-        rng: np.random.Generator,
-        last: AnyTagger | None,
-    ) -> AnyTagger:
-        tagger = (
-            last.twin()
-            if isinstance(last, Tagger)
-            else Tagger(name(), config.tagger.head, device=config.tagger.device)
-        )
-        tagger.settings = settings(steps)
-        return tagger.fit(sentences, rng, tag_set, warm=last is not None)
-
-    def steps(count: int) -> int:
-        return max(training.min_steps, training.epochs * math.ceil(count / training.batch_size))
-
-    wanted = config.self_training
-    student = SelfTraining(**wanted.model_dump())
-    augmenter = _augmenters(config, seed_set, unlabeled, name)
+) -> tuple[Recipe, Guard | None]:
+    """Return how the learner learns, and the guard if there is one."""
+    encoder = encoder or (lambda: config.tagger.encoder)
+    fit = _fit(config, tag_set, encoder)
+    augmenter = _augmenters(config, seed_set, unlabeled, encoder)
+    learns = fit
+    if config.self_training.teachers:
+        learns = self_trained(fit, lambda: unlabeled, config.self_training)
+    query = config.query
     recipe = Recipe(
-        fit=self_trained(fit, lambda: unlabeled, student) if wanted.teachers else fit,
-        policy=combined(
-            config.query.policy,
-            config.query.diverse,
-            config.query.without_entity,
-            config.query.tokens,
-        ),
+        fit=learns,
+        policy=combined(query.policy, query.diverse, query.without_entity, query.tokens),
         augmenter=augmenter,
         rate=lambda round: at(config.augment.rate, round),
-        steps=steps,
+        steps=config.training.steps_for,
         match_steps=config.loop.match_steps,
         warm=config.loop.warm,
     )
@@ -175,19 +150,33 @@ def build_recipe(
         return recipe, None
 
     def guard(labeled: Sequence[Sentence], round: int) -> dict[str, Any]:
-        made = augmenter(round)
-        assert made is not None
-        return does_it_help(
-            labeled,
-            made,
-            recipe.rate(round),
-            fit,
-            steps,
-            np.random.default_rng([config.seed, round, 99]),
-            config.augment.guard,
-        )
+        augments = augmenter(round)
+        assert augments is not None  # there is a variant
+        rng = np.random.default_rng([config.seed, round, 99])
+        rate, folds = recipe.rate(round), config.augment.guard
+        return does_it_help(labeled, augments, rate, fit, recipe.steps, rng, folds)
 
     return recipe, guard
+
+
+def _fit(config: Config, tag_set: TagSet, encoder: Callable[[], str]) -> Fit:
+    """Return the function that trains a tagger, from the last one where there is one."""
+    shared = {field.name: getattr(config.training, field.name) for field in fields(Settings)}
+
+    def fit(
+        sentences: Sequence[Sentence],
+        steps: int | None,
+        rng: np.random.Generator,
+        last: AnyTagger | None,
+    ) -> AnyTagger:
+        if isinstance(last, Tagger):
+            tagger = last.twin()
+        else:
+            tagger = Tagger(encoder(), config.tagger.head, device=config.tagger.device)
+        tagger.settings = Settings(**shared | {"steps": steps})
+        return tagger.fit(sentences, rng, tag_set, warm=last is not None)
+
+    return fit
 
 
 def _augmenters(
@@ -196,29 +185,22 @@ def _augmenters(
     unlabeled: Sequence[Sentence],
     encoder: Callable[[], str],
 ) -> Callable[[int], Augmenter | None]:
-    """The augmenter of each round; table and language model are loaded once, when first used."""
-    wanted = config.augment
-    made: dict[str, Any] = {}
+    """Return the augmenter of each round; table and language model load once, when first used."""
+    settings = config.augment
+
+    @cache
+    def parts() -> dict[str, Any]:
+        rng = np.random.default_rng([config.seed, 98])
+        text = {sentence.tokens: sentence for sentence in (*seed_set, *unlabeled)}.values()
+        table = build_table(
+            settings.table, encoder(), settings.distance, seed_set, rng, unlabeled=unlabeled
+        ).narrowed(text, settings.seen, settings.alphabetic, settings.min_count)
+        judge = Perplexity(settings.lm, settings.base or "e") if settings.limits else None
+        return {"table": table, "alphabet": characters(text), "judge": judge}
 
     def augmenter(round: int) -> Augmenter | None:
-        if wanted.variant == "none":
+        if settings.variant == "none":
             return None
-        if wanted.variant in ("mention", "token", "shuffle", "duplicate"):
-            return build_augmenter(wanted.variant)
-        limits = parse_score_range(wanted.score_range)
-        if "table" not in made:
-            rng = np.random.default_rng([config.seed, 98])
-            text = {sentence.tokens: sentence for sentence in (*seed_set, *unlabeled)}.values()
-            table = build_table(
-                wanted.table, encoder(), wanted.distance, seed_set, rng, unlabeled=unlabeled
-            )
-            made["table"] = table.narrowed(text, wanted.seen, wanted.alphabetic, wanted.min_count)
-            made["alphabet"] = characters(text)
-            made["judge"] = Perplexity(wanted.lm, wanted.base) if limits is not None else None
-        return build_augmenter(
-            wanted.variant, made["table"], judge=made["judge"], window=wanted.window, density=wanted.density, alpha=at(wanted.alpha, round),
-            score_range=limits, windows=wanted.windows, partners=wanted.partners, keep_case=wanted.keep_case,
-            max_uses=wanted.max_uses, alphabet=made["alphabet"],
-        )  # fmt: skip
+        return build_augmenter(settings, round, **(parts() if settings.mixes else {}))
 
     return augmenter

@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from seqmix.app.config import Config
-from seqmix.app.config_errors import refusal
 from seqmix.errors import ConfigError
 from seqmix.serve.project import Settings
+from seqmix.settings import explain
 
 FILE = "training.toml"  # optional: [training], [query], [augment] and [tagger] as in a config, on top of project.toml
 
@@ -37,7 +37,7 @@ def project_config(folder: Path, settings: Settings) -> Config:
         raise ConfigError(f"cannot read {path}: {error}") from error
     except ValidationError as error:
         raise ConfigError(
-            f"{folder}: {refusal(error, Config)}; see project.toml and {FILE}"
+            f"{folder}: {explain(error, Config)}; see project.toml and {FILE}"
         ) from error
     if config.augment.table != "encoder":
         raise ConfigError(

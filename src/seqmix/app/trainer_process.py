@@ -44,7 +44,7 @@ def build_parts(project: Project) -> Parts:
     )
     share, query = (
         config.query.without_entity,
-        config.query.model_copy(update={"without_entity": 0.0}),
+        replace(config.query, without_entity=0.0),
     )
     recipe, _ = build_recipe(
         config.model_copy(update={"query": query}), tag_set, ()

@@ -12,8 +12,6 @@ from seqmix.data.augmented import Augmentation, Augmented
 from seqmix.data.sentence import Sentence
 from seqmix.protocols import Augmenter
 
-COMBINED = "mention+sub"  # half replaced mentions, half mixed spans
-
 
 @dataclass(frozen=True)
 class Together:

@@ -10,19 +10,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerFast
 
+from seqmix.augment.settings import Base
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.starter import STARTER, load_language_model
 from seqmix.starter.guarded import MAX_LETTERS, tokenizing
 
-Base = Literal["e", "2"]
 _BUDGET = {"cpu": 1024, "cuda": 16384}  # pieces a batch
 _STRIDE = 16  # pieces between two looks at who is out already
 _TEXT = "<|endoftext|>"

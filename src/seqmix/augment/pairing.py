@@ -11,18 +11,14 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seqmix.augment.settings import Mixing
 from seqmix.data.scheme import spans
 from seqmix.data.sentence import Row, Sentence, heaviest
 from seqmix.data.tagset import OUTSIDE
-from seqmix.errors import ConfigError
-
-Variant = Literal["whole", "sub", "label"]
-VARIANTS: tuple[Variant, ...] = get_args(Variant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +35,13 @@ Pair = tuple[Stretch, Stretch]
 
 @dataclass(frozen=True)
 class Pairing:
-    """The rule: variant, window length s and density η0; windows on entity spans instead of a fixed s; partners at random or alike.
+    """The pairing rule of some settings.
 
     A window, and for `whole` a sentence of any length, needs at least η0 · s valid tags.
     """
 
-    variant: Variant = "sub"
-    window: int = 5
-    density: float = 0.6
-    windows: Literal["fixed", "spans"] = "fixed"
-    partners: Literal["random", "similar"] = "random"
+    settings: Mixing
     neighbors: int = 10  # `similar`: a window's partner is drawn from this many nearest ones
-
-    def __post_init__(self) -> None:
-        if self.variant not in VARIANTS:
-            raise ConfigError(
-                f"there is no variant {self.variant!r}; there are {', '.join(VARIANTS)}"
-            )
-        if self.window < 1:
-            raise ConfigError(f"the window length is {self.window}; it must be at least 1")
-        if not 0 <= self.density <= 1:
-            raise ConfigError(
-                f"the density η0 is {self.density:g}; it is a share of valid tags and lies between 0 and 1"
-            )
-        if self.windows not in ("fixed", "spans") or self.partners not in ("random", "similar"):
-            raise ConfigError("windows are 'fixed' or 'spans', partners are 'random' or 'similar'")
 
     def groups(self, sentences: Sequence[Sentence]) -> list[list[Stretch]]:
         """Windows that may pair with each other, group by group; groups that cannot give a pair are left out."""
@@ -72,21 +50,24 @@ class Pairing:
             tags = [_hard(row) for row in sentence.tags]
             for start, end in self._windows(tags):
                 own = tags[start:end]
-                size = self.window if self.variant == "whole" else end - start
+                size = self.settings.window if self.settings.variant == "whole" else end - start
                 if (
                     None not in own
-                    and sum(tag != OUTSIDE for tag in own) >= self.density * size - 1e-9
+                    and sum(tag != OUTSIDE for tag in own) >= self.settings.density * size - 1e-9
                 ):
-                    key = tuple(own) if self.variant == "label" else end - start
+                    key = tuple(own) if self.settings.variant == "label" else end - start
                     found[key].append(Stretch(parent, start, end))
         return [group for group in found.values() if len({stretch.parent for stretch in group}) > 1]
 
     def _windows(self, tags: Sequence[str | None]) -> Iterable[tuple[int, int]]:
-        if self.variant == "whole":
+        if self.settings.variant == "whole":
             return [(0, len(tags))] if tags else []
-        if self.windows == "spans":
+        if self.settings.windows == "spans":
             return [(span.start, span.end) for span in spans([tag or OUTSIDE for tag in tags])]
-        return ((start, start + self.window) for start in range(len(tags) - self.window + 1))
+        return (
+            (start, start + self.settings.window)
+            for start in range(len(tags) - self.settings.window + 1)
+        )
 
     def pairs(
         self,
@@ -101,7 +82,7 @@ class Pairing:
         Sentences with the same tokens do not pair. Ends when no group has two free parents.
         """
         groups = self.groups(sentences)
-        draw = _similar_pairs if self.partners == "similar" else _random_pairs
+        draw = _similar_pairs if self.settings.partners == "similar" else _random_pairs
         while groups:
             misses = served = 0
             for one, other in draw(groups, sentences, vector, self.neighbors, rng):

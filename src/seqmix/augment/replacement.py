@@ -12,18 +12,16 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, get_args
 
 import numpy as np
 
+from seqmix.augment.settings import METHODS, Method
 from seqmix.data.augmented import Augmentation, Augmented, Lineage
 from seqmix.data.scheme import prefixed, spans, tag
 from seqmix.data.sentence import Sentence, Span
 from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import ConfigError
 
-Method = Literal["mention", "token", "shuffle", "duplicate"]
-METHODS: tuple[Method, ...] = get_args(Method)
 _PATIENCE = 200  # tries in a row that give nothing new before it is called exhausted
 
 Change = Callable[[int, np.random.Generator], tuple[Sentence, Lineage] | None]

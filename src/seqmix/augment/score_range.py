@@ -43,9 +43,31 @@ class ScoreRange:
             float(low), float(np.nextafter(high, math.inf)) if high > low else float(low) + 1e-9
         )
 
+    def __str__(self) -> str:
+        unit, factor = ("%", 100) if self.quantiles else ("x" if self.relative else "", 1)
+        return ",".join(f"{factor * limit:.15g}{unit}" for limit in (self.low, self.high))
+
     def holds(self, score: float) -> bool:
         """Return whether a score lies in the range."""
         return self.low <= score <= self.high
 
 
-DEFAULT_RANGE = ScoreRange(0, 400, relative=True)
+def parse_score_range(text: str) -> ScoreRange | None:
+    """Return the range that a setting means; None for `off`.
+
+    >>> parse_score_range("5%,95%")
+    ScoreRange(low=0.05, high=0.95, quantiles=True, relative=False)
+    """
+    if text == "off":
+        return None
+    low, _, high = text.partition(",")
+    unit = next((unit for unit in ("%", "x") if low.endswith(unit) and high.endswith(unit)), "")
+    try:
+        first, second = (
+            float(part.removesuffix(unit)) / (100 if unit == "%" else 1) for part in (low, high)
+        )
+    except ValueError:
+        raise ConfigError(
+            f"a score range must look like 0x,400x, 0,500, 5%,95% or off; got {text[:80]!r}"
+        ) from None
+    return ScoreRange(first, second, quantiles=unit == "%", relative=unit == "x")

@@ -5,70 +5,49 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
-from typing import Literal
 
 import numpy as np
+from pydantic import SkipValidation
 
 from seqmix.augment.acceptance import Candidate, Judging
-from seqmix.augment.discriminator import Base, Perplexity
+from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.mixing import Mixed, mix, rewritten
-from seqmix.augment.pairing import Pair, Pairing, Variant, default_cap
-from seqmix.augment.score_range import DEFAULT_RANGE, ScoreRange
+from seqmix.augment.pairing import Pair, Pairing, default_cap
+from seqmix.augment.score_range import ScoreRange
+from seqmix.augment.settings import Mixing, base_of
 from seqmix.augment.table import Table, encoder_table
 from seqmix.data.augmented import Augmentation, Augmented, Lineage
 from seqmix.data.scheme import is_legal
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
-from seqmix.errors import ConfigError
 from seqmix.protocols import Discriminator
+from seqmix.settings import settings
 
 _VISITS = 15  # pairs looked at for each sentence asked for, when they have to be mixed again: the released code's figure
 
 
-@dataclass(frozen=True)
-class SeqMix:
-    """Mix pairs of labeled sentences into new ones. `SeqMix(variant="sub").augment(sentences, n, rng)`.
+@settings
+class SeqMix(Mixing):
+    """Mix pairs of labeled sentences into new ones: `SeqMix(variant="sub").augment(sentences, n, rng)`.
 
-    The values are the paper's for CoNLL-03. Table and discriminator are the starter's unless given; `score_range=None` turns the
-    discriminator off. `max_uses` caps how often one parent may serve (by default twice an even share, and at least 3).
+    Table and discriminator are the starter's unless given; `score_range=None` accepts everything.
     """
 
-    variant: Variant = "sub"
-    window: int = 5
-    density: float = 0.6
-    alpha: float = 8.0
-    score_range: ScoreRange | None = DEFAULT_RANGE
-    windows: Literal["fixed", "spans"] = "fixed"
-    partners: Literal["random", "similar"] = "random"
-    keep_case: bool = False
-    max_uses: int | None = None
-    weight: float | None = None  # a fixed λ instead of Beta(α, α)
-    table: Table | None = None
-    discriminator: Discriminator | None = None
-    alphabet: frozenset[str] = (
-        frozenset()
-    )  # characters a new word may have beside those of the sentences
-    trace: bool = False  # keep what was turned down, too
-
-    def __post_init__(self) -> None:
-        if not 0 < self.alpha <= 1e6:
-            raise ConfigError(
-                f"alpha is {self.alpha:g}; λ ~ Beta(alpha, alpha) needs it above 0 and at most 1000000"
-            )
-        if self.weight is not None and not 0 <= self.weight <= 1:
-            raise ConfigError(f"the mixing weight λ is {self.weight:g}; it lies between 0 and 1")
-        if self.max_uses is not None and self.max_uses < 1:
-            raise ConfigError(
-                f"max_uses is {self.max_uses}; a parent must be allowed to serve at least once"
-            )
-        self.pairing  # noqa: B018  checks its own values
+    table: SkipValidation[Table | None] = None
+    """The words that can come out, with their embeddings."""
+    discriminator: SkipValidation[Discriminator | None] = None
+    """What scores sentences."""
+    alphabet: frozenset[str] = frozenset()
+    """Characters a new word may have beside those of the sentences."""
+    trace: bool = False
+    """Keep rejected sentences, too."""
 
     @property
     def pairing(self) -> Pairing:
-        """The pairing rule these settings mean."""
-        return Pairing(self.variant, self.window, self.density, self.windows, self.partners)
+        """The pairing rule of these settings."""
+        return Pairing(self)
 
     def augment(
         self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator
@@ -79,7 +58,7 @@ class SeqMix:
             return Augmentation((), n, self._why_none(sentences) if n > 0 else None)
         table = (self.table or encoder_table()).spelled(self.alphabet | characters(sentences))
         judge = self.discriminator or (
-            Perplexity(base=base_of(self.variant)) if self.score_range is not None else None
+            Perplexity(base=base_of(self.variant)) if self.limits is not None else None
         )
         cap = self.max_uses or default_cap(n, groups)
         uses: Counter[int] = Counter()
@@ -160,9 +139,9 @@ class SeqMix:
     def _limits(
         self, sentences: Sequence[Sentence], judge: Discriminator | None
     ) -> ScoreRange | None:
-        if self.score_range is None or judge is None or not self.score_range.quantiles:
-            return self.score_range
-        return self.score_range.in_scores(judge.scores([s for s in sentences if s.tokens]).tolist())
+        if self.limits is None or judge is None or not self.limits.quantiles:
+            return self.limits
+        return self.limits.in_scores(judge.scores([s for s in sentences if s.tokens]).tolist())
 
     def _candidates(
         self, sentences: Sequence[Sentence], mixed: Sequence[Mixed], visit: int
@@ -265,11 +244,6 @@ class _Waves:
 
     def _free(self, parent: int) -> bool:
         return self._uses[parent] + self._held[parent] < self._cap
-
-
-def base_of(variant: str) -> Base:
-    """The base of the perplexity unless another is asked for: the paper's 2 for whole sentences, all words of which are new."""
-    return "2" if variant == "whole" else "e"
 
 
 def characters(sentences: Iterable[Sentence]) -> frozenset[str]:

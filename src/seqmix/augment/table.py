@@ -10,21 +10,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerFast
 
+from seqmix.augment.settings import DISTANCES, Distance
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.starter import STARTER, load_encoder
 from seqmix.starter.guarded import MAX_LETTERS, tokenizing
 from seqmix.starter.loader import plain_backend
 
-Distance = Literal["l2", "cosine", "csls"]
-DISTANCES: tuple[Distance, ...] = get_args(Distance)
 Vectors = NDArray[np.float32]
 _BLOCK = 1 << 24  # numbers in one block of a product: 64 MiB of float32
 _NEIGHBORS = 10  # of an entry, for CSLS

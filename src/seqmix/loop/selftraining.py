@@ -7,14 +7,17 @@ little. Teachers differ by their seed only, so that their mean knows more than e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from seqmix.data.sentence import Row, Sentence
 from seqmix.loop.learner import Fit
 from seqmix.protocols import Tagger
+from seqmix.settings import settings
 
 _SURE, _TRIFLE = (
     0.98,
@@ -22,22 +25,31 @@ _SURE, _TRIFLE = (
 )  # a row above the one is written as a single tag; weights below the other are left out
 
 
-@dataclass(frozen=True)
-class SelfTraining:
-    """How many teachers tag how many unlabeled sentences, and how the student sees them."""
+Natural = Annotated[int, Field(ge=0)]
 
-    teachers: int = 3
-    sentences: int = 2000  # drawn at random, so that sentences without entities are among them
-    confidence: float = 0.0  # mean probability of the best tags that a sentence must reach
-    repeat: int = 1  # how often the labeled sentences stand in the student's set
-    steps: int | None = None  # the student's optimizer steps; None: as many as its set takes
-    generations: int = 1  # the students of one generation teach the next
+
+@settings
+class SelfTraining:
+    """A student that learns from unlabeled sentences as its teachers tag them."""
+
+    teachers: Natural = 0
+    """Taggers that differ by their seed; 0 is off."""
+    sentences: Annotated[int, Field(ge=1)] = 2000
+    """Unlabeled sentences, drawn at random, so that some have no entity."""
+    confidence: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Least mean probability of the best tags of a sentence."""
+    repeat: Annotated[int, Field(ge=1)] = 1
+    """How often each labeled sentence is in the student's set."""
+    steps: Annotated[int, Field(ge=1)] | None = None
+    """The student's optimizer steps; by default as many as its set takes."""
+    generations: Annotated[int, Field(ge=1)] = 1
+    """Generations of students, each of which teaches the next."""
 
 
 def self_trained(
     fit: Fit,
     unlabeled: Callable[[], Sequence[Sentence]],
-    settings: SelfTraining,
+    how: SelfTraining,
 ) -> Fit:
     """Return a fit that trains a student after its teachers; `unlabeled` gives the pool of that moment."""
 
@@ -47,20 +59,18 @@ def self_trained(
         rng: np.random.Generator,
         last: Tagger | None,
     ) -> Tagger:
-        draws = rng.spawn(settings.teachers + 1)
+        draws = rng.spawn(how.teachers + 1)
         teachers = [fit(sentences, steps, own, last) for own in draws[1:]]
         labeled = {sentence.tokens for sentence in sentences}
         pool = [
             sentence for sentence in unlabeled() if len(sentence) and sentence.tokens not in labeled
         ]
-        for generation in range(settings.generations, 0, -1):
-            chosen = [
-                pool[i] for i in np.sort(draws[0].permutation(len(pool))[: settings.sentences])
-            ]
-            learned = [*sentences] * settings.repeat
-            learned += taught(teachers, chosen, settings.confidence)
+        for generation in range(how.generations, 0, -1):
+            chosen = [pool[i] for i in np.sort(draws[0].permutation(len(pool))[: how.sentences])]
+            learned = [*sentences] * how.repeat
+            learned += taught(teachers, chosen, how.confidence)
             teachers = [
-                fit(learned, settings.steps, own, last)
+                fit(learned, how.steps, own, last)
                 for own in (draws[1:] if generation > 1 else [rng])
             ]
         return teachers[0]

@@ -14,7 +14,6 @@ from transformers import PreTrainedModel
 from seqmix.tagger.batches import Batch
 from seqmix.tagger.crf import Chain, log_partition, log_partition_by_halves, target_score
 
-HEADS = ("linear", "crf")
 _PLACES = 2**17  # read at once when predicting: twice what a batch of sentences has on a GPU
 # Up to this many tags a GPU sums a CRF by halves: the arithmetic grows with their third power.
 _FEW_TAGS = 32

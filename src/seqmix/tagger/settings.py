@@ -1,53 +1,78 @@
-"""How a tagger is trained."""
+"""The settings of a tagger's training."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated, Literal, get_args
 
-from seqmix.errors import ConfigError
+from pydantic import Field
+
+from seqmix.settings import Count, settings
+
+Head = Literal["linear", "crf"]
+HEADS: tuple[Head, ...] = get_args(Head)
+LearningRate = Annotated[float, Field(gt=0, lt=1)]
+Part = Annotated[float, Field(ge=0, lt=1)]
 
 
-@dataclass(frozen=True)
+@settings
 class Settings:
-    """How to train: the paper's values, but for the learning rate, which suits the encoder."""
+    """How a tagger trains; the values are the paper's, but for the learning rate."""
 
-    epochs: int = 10
-    steps: int | None = None  # instead of epochs: comparisons are made at equal steps
-    lr: float | None = None
-    batch_size: int = 32
-    warmup: float = 0.1
-    weight_decay: float = 0.01
-    epsilon: float = 1e-8
-    dropout: float = 0.1
-    clip: float = 1.0
-    max_pieces: int = 128
-    mixup: float | None = None  # α of mixup inside each batch: embeddings and tag rows mixed
-
-    def __post_init__(self) -> None:
-        least = {"epochs": 1, "steps": 1, "batch_size": 1, "max_pieces": 8}
-        for name, bound in least.items():
-            value = getattr(self, name)
-            if value is not None and value < bound:
-                raise ConfigError(f"{name} is {value}; it must be at least {bound}")
-        check_learning_rate(self.lr)
-        for name in ("warmup", "dropout", "weight_decay"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(
-                    f"{name} is {getattr(self, name)}; it must be at least 0 and below 1"
-                )
-        for name in ("epsilon", "clip", "mixup"):
-            if getattr(self, name) is not None and not getattr(self, name) > 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be above 0")
+    epochs: Count = 10
+    """Passes over the sentences."""
+    steps: Count | None = None
+    """Optimizer steps in place of epochs."""
+    lr: LearningRate | None = None
+    """Learning rate; by default 3e-4 for the starter and 5e-5 for other encoders."""
+    batch_size: Count = 32
+    """Sentences per step."""
+    warmup: Part = 0.1
+    """Share of the steps in which the learning rate rises."""
+    weight_decay: Part = 0.01
+    """Weight decay of AdamW."""
+    epsilon: Annotated[float, Field(gt=0)] = 1e-8
+    """Epsilon of AdamW."""
+    dropout: Part = 0.1
+    """Dropout before the head."""
+    clip: Annotated[float, Field(gt=0)] = 1.0
+    """Largest norm of a gradient."""
+    max_pieces: Annotated[int, Field(ge=8, le=2**31)] = 128
+    """Subwords in a window; longer sentences are read in several."""
+    mixup: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    """α of mixup in training: words and tag rows of a batch are interpolated."""
 
     def total_steps(self, n_sentences: int) -> int:
-        """Return the number of optimizer steps for a training set of this size."""
+        """Return the optimizer steps for a training set of this size."""
         return self.steps or self.epochs * -(-n_sentences // self.batch_size)
 
 
-def check_learning_rate(lr: float | None) -> None:
-    """Refuse a learning rate outside of (0, 1)."""
-    if lr is not None and not 0 < lr < 1:
-        raise ConfigError(
-            f"lr is {lr}; it must lie between 0 and 1 "
-            "(3e-4 suits the starter, 5e-5 larger encoders)"
-        )
+@settings
+class AdaptSettings:
+    """How an encoder is adapted to text."""
+
+    epochs: Count = 6
+    """Passes over the text."""
+    steps: Count | None = None
+    """Optimizer steps in place of epochs."""
+    lr: LearningRate | None = None
+    """Learning rate; by default 3e-4 for the starter and 5e-5 for other encoders."""
+    batch_tokens: Count = 4096
+    """Subwords per step; the same on every device, so that results are too."""
+    share: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    """Share of the words that are hidden in each epoch."""
+    whole_words: bool = True
+    """Hide all subwords of a word together."""
+    held_out: Part = 0.02
+    """Share of the sentences on which the loss is measured."""
+    warmup: Part = 0.1
+    """Share of the steps in which the learning rate rises."""
+    weight_decay: Part = 0.01
+    """Weight decay of AdamW."""
+    epsilon: Annotated[float, Field(gt=0)] = 1e-8
+    """Epsilon of AdamW."""
+    clip: Annotated[float, Field(gt=0)] = 1.0
+    """Largest norm of a gradient."""
+    max_pieces: Annotated[int, Field(ge=8, le=2**31)] = 128
+    """Subwords in a window; longer sentences are read in several."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Random seed, where no generator is given."""

@@ -28,8 +28,8 @@ from seqmix.tagger.decoding import Path
 from seqmix.tagger.encoders import device_of, pieces_of, pretrained
 from seqmix.tagger.int8 import quantized, refuse_quantized
 from seqmix.tagger.model_folders import load_encoder_of, load_weights, open_folder, write_folder
-from seqmix.tagger.network import HEADS, Network
-from seqmix.tagger.settings import Settings
+from seqmix.tagger.network import Network
+from seqmix.tagger.settings import HEADS, Settings
 from seqmix.tagger.training.determinism import seeded
 from seqmix.tagger.training.loop import Progress, train
 from seqmix.tagger.training.memory import stretches

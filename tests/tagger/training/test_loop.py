@@ -103,7 +103,8 @@ def test_settings_refuse_a_bad_value_and_name_it(wrong):
     with pytest.raises(ConfigError) as caught:
         Settings(**wrong)
 
-    assert str(caught.value).startswith(f"{name} is {value}; ")
+    assert str(caught.value).startswith(f"{name} must be ")
+    assert str(caught.value).endswith(f"; got {value}")
 
 
 def test_settings_take_the_values_at_their_limits():

@@ -27,8 +27,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from seqmix.app.config import Config, load_config
-from seqmix.app.config_errors import shown_key
 from seqmix.errors import ConfigError
+from seqmix.settings import explain
 
 _ABOUT_THE_ARM = ("preset", "data", "grid")
 _MOST = 10_000  # seeds, and arms with all points of the grid
@@ -115,12 +115,7 @@ def read_sweep(path: Path) -> Experiment:
     try:
         sweep = Sweep.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except ValidationError as error:
-        first = error.errors()[0]
-        place = shown_key(first["loc"])
-        what = f"there is no such key; there are {', '.join(f.alias or n for n, f in Sweep.model_fields.items())}"
-        raise ConfigError(
-            f"{path}: {place}: {what if first['type'] == 'extra_forbidden' else first['msg']}"
-        ) from error
+        raise ConfigError(f"{path}: {explain(error, Sweep)}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot read the sweep {path}: {error}") from error
     if (points := len(sweep.arms) * prod(len(values) for values in sweep.grid.values())) > _MOST:

@@ -50,17 +50,13 @@ class Here:
 
     def local(self, config: Config) -> Config:
         """The config with the device and the model folders of this machine."""
-        tagger = {
-            "encoder": self._model(config.tagger.encoder),
-            "device": self.device or config.tagger.device,
-        }
-        augment = {"lm": self._model(config.augment.lm)}
-        return config.model_copy(
-            update={
-                "tagger": config.tagger.model_copy(update=tagger),
-                "augment": config.augment.model_copy(update=augment),
-            }
+        tagger = replace(
+            config.tagger,
+            encoder=self._model(config.tagger.encoder),
+            device=self.device or config.tagger.device,
         )
+        augment = replace(config.augment, lm=self._model(config.augment.lm))
+        return config.model_copy(update={"tagger": tagger, "augment": augment})
 
     def check(self, arm: Arm) -> None:
         """Refuse now what a worker would refuse in an hour."""
@@ -82,13 +78,13 @@ class Here:
 
 def inputs_of(here: Here, arms: Sequence[Arm], chosen: Sequence[Arm]) -> dict[str, dict[str, str]]:
     """The digests of what each arm reads on this machine, by its name; arms that are not chosen may lack their data here."""
-    data: dict[tuple[str, str], dict[str, str]] = {}
+    data: dict[tuple[str, Data], dict[str, str]] = {}
     models: dict[tuple[str, ...], dict[str, str]] = {}
     found = {}
     for arm in arms:
         try:
             place, config = here.folder(arm.data), here.local(arm.config)
-            key = (place, config.data.model_dump_json())
+            key = (place, config.data)
             named = (config.tagger.encoder, config.augment.lm)
             if key not in data:
                 data[key] = data_digests(read_splits(place, config))

@@ -31,7 +31,6 @@ from seqmix.starter.loader import (
     default_learning_rate,
 )
 from seqmix.tagger.adaptation.masked_lm import (
-    AdaptSettings,
     MaskedLM,
     held_out_loss,
     load_masked_lm,
@@ -40,6 +39,7 @@ from seqmix.tagger.adaptation.masked_lm import (
 from seqmix.tagger.adaptation.masking import Vocabulary, rows_of
 from seqmix.tagger.encoders import device_of
 from seqmix.tagger.model_folders import writing
+from seqmix.tagger.settings import AdaptSettings
 from seqmix.tagger.training.determinism import repeatable, seeded
 from seqmix.tagger.training.loop import Progress
 from seqmix.tagger.windows import WordPieces

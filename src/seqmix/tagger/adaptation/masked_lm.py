@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,53 +9,14 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from seqmix.errors import ConfigError, ModelError
+from seqmix.errors import ModelError
 from seqmix.starter import load_encoder
 from seqmix.tagger.adaptation.masking import Masked, Rows, Vocabulary, batches, drawn, each_once
 from seqmix.tagger.network import Network, attention_inputs, autocast
-from seqmix.tagger.settings import check_learning_rate
+from seqmix.tagger.settings import AdaptSettings
 from seqmix.tagger.training.determinism import seeded
 from seqmix.tagger.training.loop import Progress
 from seqmix.tagger.training.schedule import rates
-
-
-@dataclass(frozen=True)
-class AdaptSettings:
-    """How to adapt an encoder."""
-
-    epochs: int = 6
-    steps: int | None = None  # instead of epochs
-    lr: float | None = None  # by default what suits the encoder
-    batch_tokens: int = 4096  # pieces per step; the same on every device, so that results are too
-    share: float = 0.2  # of the words that are hidden in each epoch
-    whole_words: bool = True  # all pieces of a word are hidden together
-    held_out: float = 0.02  # of the sentences, to measure the loss on
-    warmup: float = 0.1
-    weight_decay: float = 0.01
-    epsilon: float = 1e-8
-    clip: float = 1.0
-    max_pieces: int = 128
-    seed: int = 0  # used if no generator is given
-
-    def __post_init__(self) -> None:
-        least = {"epochs": 1, "steps": 1, "batch_tokens": 1, "max_pieces": 8, "seed": 0}
-        for name, bound in least.items():
-            value = getattr(self, name)
-            if value is not None and value < bound:
-                raise ConfigError(f"{name} is {value}; it must be at least {bound}")
-        check_learning_rate(self.lr)
-        if not 0 < self.share < 1:
-            raise ConfigError(
-                f"share is {self.share}; it must lie between 0 and 1 (0.2 hides every fifth word)"
-            )
-        for name in ("held_out", "warmup", "weight_decay"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(
-                    f"{name} is {getattr(self, name)}; it must be at least 0 and below 1"
-                )
-        for name in ("epsilon", "clip"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be above 0")
 
 
 def load_masked_lm(encoder: str) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from seqmix.app.config import Config, load_config, parse_changes
+from seqmix.app.config import parse_changes
 from seqmix.app.console import emit, say
 from seqmix.app.options import Data, Engine, Read, Seed, parse_read, settings_option
 from seqmix.app.read_data import drawn, labeled_data
+from seqmix.augment.settings import AugmentSettings
 from seqmix.data.augmented import Augmentation, hubness, new_tokens
 from seqmix.data.files import replacing, write_text
 from seqmix.data.sentence import Sentence
@@ -92,21 +93,18 @@ def augment(
     """
     explain = explain or []
     _check(rate, out, explain)
-    weight, config = _settings(variant, lm, parse_changes(change))
-    executor = _executor(part_size, config.augment.table, workers, engine)
-    trace = any(what != FIGURES for what in explain)
-    build = _builder(config, encoder, weight, trace)
-    build([], None)  # refuses bad settings before anything is read or loaded
+    settings = _settings(variant, lm, parse_changes(change))
+    executor = _executor(part_size, settings.table, workers, engine)
     rng = np.random.default_rng(seed)
     sentences = drawn(labeled_data(data, parse_read(read)), limit, rng)
-    table = _table(config, encoder, sentences, rng)
+    table = _table(settings, encoder, sentences, rng)
     n = round(rate * len(sentences))
+    trace = any(what != FIGURES for what in explain)
+    build = _builder(settings, encoder, sentences, table, trace, part_size is not None)
     if part_size is None:
-        generated = build(sentences, table)().augment(sentences, n, rng)
+        generated = build().augment(sentences, n, rng)
     else:
-        generated = augment_in_parts(
-            build(sentences, table, again=True), sentences, n, rng, part_size, executor, workers
-        )
+        generated = augment_in_parts(build, sentences, n, rng, part_size, executor, workers)
     if out is not None:
         _write(generated, out)
     written = f" and written to {out}" if out else ""
@@ -125,70 +123,51 @@ def _check(rate: float, out: Path | None, explain: Sequence[str]) -> None:
         raise ConfigError("say what to do with the sentences: --out FILE or --explain pairs")
 
 
-def _settings(variant: str, lm: str, changes: dict[str, Any]) -> tuple[float | None, Config]:
-    """Return the fixed λ, if there is one, and the section `augment` of a config."""
+def _settings(variant: str, lm: str, changes: dict[str, Any]) -> AugmentSettings:
+    """Return the settings, once they are certain to be good ones."""
     for option in ("variant", "lm", "rate"):
         if option in changes:
             raise ConfigError(f"--set {option}: give --{option} instead")
-    weight = changes.pop("weight", None)
-    values = {f"augment.{key}": value for key, value in changes.items()}
-    config = load_config(changes={**values, "augment.variant": variant, "augment.lm": lm})
     if variant == "none":
         raise ConfigError("--variant none generates nothing; choose sub, for example")
-    return weight, config
+    return AugmentSettings(**{**changes, "variant": variant, "lm": lm})
 
 
 def _builder(
-    config: Config, encoder: str, weight: float | None, trace: bool
-) -> Callable[..., Callable[[], Augmenter]]:
-    """Return a function from sentences and table to a function that builds the augmenter."""
-    from seqmix.app.build import augmenter_again, build_augmenter, parse_score_range
+    settings: AugmentSettings,
+    encoder: str,
+    sentences: Sequence[Sentence],
+    table: Any,
+    trace: bool,
+    in_parts: bool,
+) -> Callable[[], Augmenter]:
+    """Return a function that builds the augmenter, in a worker too where it works in parts."""
+    from seqmix.app.build import augmenter_again, build_augmenter
     from seqmix.augment.seqmix import characters
 
-    chosen = config.augment
-    settings: dict[str, Any] = {
-        name: getattr(chosen, name)
-        for name in ("window", "density", "alpha", "windows", "partners", "keep_case", "max_uses")
-    }
-    settings |= {"score_range": parse_score_range(chosen.score_range)}
-    settings |= {"weight": weight, "trace": trace}
-    build_augmenter(chosen.variant, None, chosen.lm, chosen.base, **settings)
-
-    def build(
-        sentences: Sequence[Sentence], table: Any, again: bool = False
-    ) -> Callable[[], Augmenter]:
-        complete = {**settings, "alphabet": characters(sentences)}  # parts share one alphabet
-        if not again:
-            return partial(
-                build_augmenter, chosen.variant, table, chosen.lm, chosen.base, **complete
-            )
-        starts = table.starts if table is not None else None
-        return partial(
-            augmenter_again,
-            chosen.variant,
-            encoder,
-            chosen.distance,
-            starts,
-            chosen.lm,
-            chosen.base,
-            complete,
-        )
-
-    return build
+    parts: dict[str, Any] = {
+        "trace": trace,
+        "alphabet": characters(sentences),
+    }  # parts share one alphabet
+    if not in_parts:
+        return partial(build_augmenter, settings, table=table, **parts)
+    starts = None if table is None else table.starts
+    return partial(augmenter_again, settings, encoder, starts, parts)
 
 
 def _table(
-    config: Config, encoder: str, sentences: Sequence[Sentence], rng: np.random.Generator
+    settings: AugmentSettings,
+    encoder: str,
+    sentences: Sequence[Sentence],
+    rng: np.random.Generator,
 ) -> Any:
     """Return the table of words, or None for a variant that needs none."""
     from seqmix.app.build import build_table
-    from seqmix.augment.replacement import METHODS
 
-    chosen = config.augment
-    if chosen.variant in METHODS:
+    if not settings.mixes:
         return None
-    table = build_table(chosen.table, encoder, chosen.distance, sentences, rng)
-    return table.narrowed(sentences, chosen.seen, chosen.alphabetic, chosen.min_count)
+    table = build_table(settings.table, encoder, settings.distance, sentences, rng)
+    return table.narrowed(sentences, settings.seen, settings.alphabetic, settings.min_count)
 
 
 def _executor(part_size: int | None, table: str, workers: int, engine: str) -> Executor | None:
