@@ -6,6 +6,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from hypothesis import settings
+
 # Two threads wait for each other on shared cores; set before torch is loaded, and inherited by the
 # processes that tests start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -19,8 +21,6 @@ atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True
 _MEMORY = Path("/dev/shm")
 if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 4 * 2**30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
-
-from hypothesis import settings
 
 settings.register_profile("seqmix", deadline=None)  # a slow example is not a failure
 settings.load_profile("seqmix")
