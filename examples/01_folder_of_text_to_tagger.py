@@ -2,9 +2,10 @@
 
     python examples/01_folder_of_text_to_tagger.py
 
-A folder of .txt files is the pool. Sixteen sentences are drawn at random and labeled, then two batches follow that the tagger asks
-for itself: those in which it expects the most mistakes. SeqMix mixes new sentences out of each batch. In place of a person, `ask` looks
-the names up in the sample corpus that the text is made of; put your own in its place, or use the page: `seqmix init`, `seqmix annotate`.
+A folder of .txt files is the pool. Sixteen sentences are drawn at random and labeled; then the
+tagger asks for two batches, in which it expects the most mistakes. SeqMix mixes new sentences from
+each batch. In place of a person, `ask` looks the names up in the sample corpus that the text is
+taken from; put your own function there, or use the page: `seqmix init`, `seqmix annotate`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import numpy as np
 
 import seqmix
 from seqmix.data.text import CharSpan, tags_from_text
-from seqmix.query.uncertainty import Uncertainty, least_confidence_sum
 
 BATCH, ROUNDS = 16, 2
 GOLD = {" ".join(sentence.tokens): sentence for sentence in seqmix.sample("gazette:train")}
@@ -41,15 +41,12 @@ def learn(folder: Path, out: Path) -> seqmix.Tagger:
         sentence for file in sorted(folder.glob("*.txt")) for sentence in seqmix.read(file)
     ]
     first = np.random.default_rng(0).permutation(len(sentences))[:BATCH]
-    settings = seqmix.Settings(epochs=12, batch_size=8)
-    recipe = seqmix.Recipe(
-        fit=lambda labeled, steps, rng, last: seqmix.Tagger(settings=settings).fit(labeled, rng),
-        policy=Uncertainty(least_confidence_sum),  # where it expects the most mistakes
-        augmenter=lambda round: seqmix.SeqMix(window=3),
-        rate=lambda round: 0.2,
-    )
     learner = seqmix.ActiveLearner(
-        recipe, seqmix.Pool.of(sentences, [ask(sentences[i]) for i in first])
+        tagger=seqmix.Tagger(settings=seqmix.Settings(epochs=12, batch_size=8)),
+        policy="lc_prime",  # where it expects the most mistakes
+        augmenter=seqmix.SeqMix(window=3),
+        rate=0.2,
+        pool=seqmix.Pool.of(sentences, [ask(sentences[i]) for i in first]),
     )
     report(learner)
     for _ in range(ROUNDS):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from fuzz.target import Finding, Target, named
 from seqmix.augment.replacement import Replacement
 from seqmix.data.tagset import TagSet
 from seqmix.errors import RunError
-from seqmix.loop.learner import Recipe
-from seqmix.loop.oracle import GoldOracle
+from seqmix.loop.learner import ActiveLearner
+from seqmix.loop.pool import labels_of
 from seqmix.loop.rounds import read_rounds
 from seqmix.loop.run import Plan, run
 from seqmix.testing import WordTagger
@@ -79,19 +79,18 @@ def _left() -> dict[str, bytes]:
 
 def _plan() -> Plan:
     gold = gazette(14)
-    recipe = Recipe(
-        fit=lambda sentences, steps, rng, last: WordTagger().fit(
-            sentences, tag_set=TagSet.of(gold)
-        ),
+    learner = partial(
+        ActiveLearner,
+        tagger=lambda sentences, *_: WordTagger().fit(sentences, tag_set=TagSet.of(gold)),
         policy="fluctuation",
-        augmenter=lambda round: Replacement("shuffle"),
-        rate=lambda round: 0.5,
+        augmenter=Replacement("shuffle"),
+        rate=0.5,
     )
     return Plan(
-        recipe=recipe,
+        learner=learner,
         seed_set=gold[:4],
         pool=gold[4:12],
-        oracle=GoldOracle(gold),
+        label=labels_of(gold),
         splits={"test": gold[12:]},  # forecasts from dev take most of the time
         sizes=lambda round: 2,
         rounds=3,

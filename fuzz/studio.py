@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from fuzz.standin import Standin
 from fuzz.target import BETWEEN, Finding, Target
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
-from seqmix.loop.learner import Recipe
+from seqmix.loop.learner import ActiveLearner
 from seqmix.protocols import Tagger
 from seqmix.query.policies import POLICIES
 from seqmix.serve.labelstudio.answers import Answers
@@ -122,12 +123,13 @@ def _no_process() -> Any:
     raise AssertionError("the worker's thread is not started")
 
 
-def _recipe(tags: TagSet, labeled: Sequence[Sentence], waiting: Sequence[Sentence]) -> Recipe:
-    return Recipe(
-        fit=lambda sentences, steps, rng, last: cast(Tagger, Standin(tags, sentences)),
-        policy="nte",
+def _learner(tags: TagSet, *_: Sequence[Sentence]) -> Callable[..., ActiveLearner]:
+    return partial(
+        ActiveLearner,
+        tagger=lambda sentences, *_: cast(Tagger, Standin(tags, sentences)),
+        rate=0,
     )
 
 
 _LOOP = asyncio.new_event_loop()
-_PARTS = Parts(_recipe, lambda tags: cast(Tagger, Standin(tags)), POLICIES["nte"])
+_PARTS = Parts(_learner, lambda tags: cast(Tagger, Standin(tags)), POLICIES["nte"])

@@ -17,9 +17,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 def test_the_public_names_are_these() -> None:
     assert sorted(seqmix.__all__) == [
         "ActiveLearner",
+        "POLICIES",
         "Perplexity",
+        "PolicySpec",
         "Pool",
-        "Recipe",
         "Replacement",
         "ScoreRange",
         "Sentence",

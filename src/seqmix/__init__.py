@@ -27,8 +27,10 @@ if TYPE_CHECKING:  # so that editors and type checkers see what is imported when
     from seqmix.data.sentence import Sentence, Span
     from seqmix.data.tagset import TagSet
     from seqmix.errors import SeqMixError
-    from seqmix.loop.learner import ActiveLearner, Recipe
+    from seqmix.loop.learner import ActiveLearner
     from seqmix.loop.pool import Pool
+    from seqmix.query.policies import POLICIES
+    from seqmix.query.spec import PolicySpec
     from seqmix.tagger import Settings, Tagger
 
 __version__ = "0.1.0"
@@ -55,15 +57,17 @@ _PUBLIC = {
     "Perplexity": "seqmix.augment.discriminator",
     "ScoreRange": "seqmix.augment.score_range",
     "ActiveLearner": "seqmix.loop.learner",
-    "Recipe": "seqmix.loop.learner",
+    "PolicySpec": "seqmix.query.spec",
+    "POLICIES": "seqmix.query.policies",
     "Pool": "seqmix.loop.pool",
     "SeqMixError": "seqmix.errors",
 }
 __all__ = [
+    "POLICIES",
     "ActiveLearner",
     "Perplexity",
+    "PolicySpec",
     "Pool",
-    "Recipe",
     "Replacement",
     "ScoreRange",
     "Sentence",

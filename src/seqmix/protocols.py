@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,12 +45,20 @@ class Tagger(Protocol):
     def save(self, folder: Any) -> None: ...
 
 
-class Oracle(Protocol):
-    """Labels sentences: a gold file, or people."""
+@runtime_checkable
+class Trainable(Protocol):
+    """A tagger that can be copied and trained."""
 
-    def annotate(self, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
-        """The same sentences with labels."""
-        ...
+    tag_set: TagSet | None
+
+    def twin(self) -> Trainable: ...
+    def fit(
+        self,
+        sentences: Sequence[Sentence],
+        rng: np.random.Generator,
+        tag_set: TagSet | None = None,
+        warm: bool = False,
+    ) -> Tagger: ...
 
 
 class PoolView(Protocol):

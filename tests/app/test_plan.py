@@ -119,7 +119,7 @@ def test_generations_reach_the_student_and_repeat(tmp_path, masked):
 
 def test_a_warm_start_leaves_the_last_tagger_as_it_was_so_that_teachers_differ(masked):
     made = plan([f"tagger.encoder={masked}", "training.lr=0.01"])
-    fit, rng = made.recipe.fit, np.random.default_rng
+    fit, rng = made.learner.keywords["tagger"], np.random.default_rng
     first = fit(made.seed_set, 2, rng(0), None)
     before = [p.clone() for p in first._network.parameters()]
     one, two = (fit(made.seed_set, 2, rng(seed), first) for seed in (1, 2))
@@ -186,10 +186,11 @@ def test_the_number_of_trainings_is_told_beforehand(changes, tmp_path, masked, m
 
 
 def test_steps_have_a_floor(masked):
-    recipe = plan([f"tagger.encoder={masked}", "training.min_steps=50"]).recipe
+    learner = plan([f"tagger.encoder={masked}", "training.min_steps=50"]).learner
+    steps = learner.keywords["steps"]
 
-    assert recipe.steps(32) == 50
-    assert recipe.steps(32 * 60) == 60
+    assert steps(32) == 50
+    assert steps(32 * 60) == 60
 
 
 @pytest.mark.parametrize("table", ["encoder", "trained", "contextual"])

@@ -11,13 +11,12 @@ from seqmix.augment.replacement import Replacement
 from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError, PoolExhaustedError, RunError
 from seqmix.loop.learner import ActiveLearner
-from seqmix.loop.oracle import GoldOracle
-from seqmix.loop.pool import Pool
+from seqmix.loop.pool import Pool, labels_of
 from seqmix.loop.pool_view import TaggerView
 from seqmix.loop.schedule import at
 from seqmix.query.policies import POLICIES
 from seqmix.testing import WordPath, WordTagger
-from tests.support.small_loops import TAGS, corpus, recipe
+from tests.support.small_loops import TAGS, corpus, entropy_policy, fit, small_learner
 
 
 class Watching:
@@ -35,9 +34,9 @@ class Watching:
 @given(seed=st.integers(0, 500), size=st.integers(1, 7), rounds=st.integers(1, 5))
 def test_what_always_holds(seed: int, size: int, rounds: int) -> None:
     gold = corpus(60, seed)
-    oracle, watcher = GoldOracle(gold), Watching()
-    learner = ActiveLearner(
-        recipe(augmenter=lambda r: watcher, rate=lambda r: 1.0), Pool.of(gold[10:], gold[:10]), seed
+    label, watcher = labels_of(gold), Watching()
+    learner = small_learner(
+        Pool.of(gold[10:], gold[:10]), seed, augmenter=lambda r: watcher, rate=1.0
     )
     asked: set[str] = set()
     for number in range(rounds):
@@ -46,7 +45,7 @@ def test_what_always_holds(seed: int, size: int, rounds: int) -> None:
         assert not set(ids) & asked and len(ids) == size
         asked |= set(ids)
 
-        learner.teach(ids, oracle.annotate(learner.pool.take(ids)))
+        learner.teach(ids, label(learner.pool.take(ids)))
 
         assert not set(learner.pool.labeled) & set(learner.pool.unlabeled)
         assert len(learner.pool.labeled) == before + size
@@ -60,9 +59,7 @@ def test_scores_belong_to_ids_whatever_the_order_of_the_pool(seed: int, order) -
     gold = corpus(40, seed)
     shuffled = gold[10:]
     order.shuffle(shuffled)
-    one, other = (
-        ActiveLearner(recipe(), Pool.of(rest, gold[:10]), 0) for rest in (gold[10:], shuffled)
-    )
+    one, other = (small_learner(Pool.of(rest, gold[:10]), 0) for rest in (gold[10:], shuffled))
 
     assert one.rank(8) == other.rank(8)
 
@@ -83,7 +80,7 @@ def test_duplicates_are_asked_once_and_empty_sentences_and_docstarts_never() -> 
 
 def test_committee_members_differ() -> None:
     gold = corpus()
-    members = ActiveLearner(recipe(), Pool.of(gold[20:], gold[:20]), 0)._committee()
+    members = small_learner(Pool.of(gold[20:], gold[:20]), 0)._committee()
 
     assert len(members) == 3
     assert len({str(m.counts) for m in members}) == 3 and len({m.draw for m in members}) == 3
@@ -97,8 +94,8 @@ def test_a_committee_takes_the_steps_of_the_tagger_with_and_without_augmentation
         return WordTagger(TAGS).fit(sentences, rng)
 
     for augmenter in (lambda r: None, lambda r: Replacement("duplicate")):
-        made = recipe(fit=fit, augmenter=augmenter, rate=lambda r: 0.5, steps=lambda n: n)
-        learner = ActiveLearner(made, Pool.of(gold[20:], gold[:20]), 0)
+        made = {"tagger": fit, "augmenter": augmenter, "rate": 0.5, "steps": lambda n: n}
+        learner = small_learner(Pool.of(gold[20:], gold[:20]), 0, **made)
         learner.augment(gold[:20])
         learner.train()
         learner._committee()
@@ -127,10 +124,8 @@ def test_equal_steps_count_what_augmentation_should_have_given() -> None:
         return count
 
     for match in (True, False):
-        learner = ActiveLearner(
-            recipe(rate=lambda r: 0.5, steps=steps, match_steps=match),
-            Pool.of(gold[20:], gold[:20]),
-            0,
+        learner = small_learner(
+            Pool.of(gold[20:], gold[:20]), 0, rate=0.5, steps=steps, match_steps=match
         )
         learner.augment(gold[:20])
         learner.train()
@@ -140,38 +135,38 @@ def test_equal_steps_count_what_augmentation_should_have_given() -> None:
 
 def test_a_learner_saved_and_loaded_goes_on_the_same_way(tmp_path) -> None:
     gold = corpus()
-    oracle = GoldOracle(gold)
-    learner = ActiveLearner(
-        recipe(augmenter=lambda r: Replacement("duplicate"), rate=lambda r: 0.5),
-        Pool.of(gold[10:], gold[:10]),
-        3,
-    )
+    label = labels_of(gold)
+    how = {
+        "tagger": fit, "policy": entropy_policy,
+        "augmenter": Replacement("duplicate"), "rate": 0.5,
+    }  # fmt: skip
+    learner = small_learner(Pool.of(gold[10:], gold[:10]), 3, **how)
     ids = learner.query(5)
-    learner.teach(ids, oracle.annotate(learner.pool.take(ids)))
+    learner.teach(ids, label(learner.pool.take(ids)))
 
     learner.save(tmp_path / "saved")
-    again = ActiveLearner.load(tmp_path / "saved", learner.recipe, WordTagger.load)
+    again = ActiveLearner.load(tmp_path / "saved", WordTagger.load, **how)
 
     assert list(again.rank(5).items()) == list(learner.rank(5).items())
     assert again.generated == learner.generated and again.round == learner.round
     with pytest.raises(RunError, match="not a saved learner"):
-        ActiveLearner.load(tmp_path, learner.recipe, WordTagger.load)
+        ActiveLearner.load(tmp_path, WordTagger.load, **how)
 
 
 @pytest.mark.parametrize(
     "text", ["[]", "{", '{"format_version": 1}', '{"format_version": 1, "seed": 0, "round": "1"}']
 )
 def test_a_damaged_learner_is_one_line(tmp_path, text: str) -> None:
-    ActiveLearner(recipe(), Pool.of(corpus(12)[10:], corpus(12)[:10]), 0).save(tmp_path / "saved")
+    small_learner(Pool.of(corpus(12)[10:], corpus(12)[:10]), 0).save(tmp_path / "saved")
     (tmp_path / "saved" / "learner.json").write_text(text)
 
     with pytest.raises(RunError, match=r"learner\.json is damaged"):
-        ActiveLearner.load(tmp_path / "saved", recipe(), WordTagger.load)
+        ActiveLearner.load(tmp_path / "saved", WordTagger.load, tagger=fit)
 
 
 def test_too_much_asked_wrong_answers_and_wrong_choices_are_refused() -> None:
     gold = corpus(12)
-    learner = ActiveLearner(recipe(), Pool.of(gold[10:], gold[:10]), 0)
+    learner = small_learner(Pool.of(gold[10:], gold[:10]), 0)
     with pytest.raises(PoolExhaustedError, match="asked for 5 sentences but only"):
         learner.query(5)
     ids = learner.query(1)
@@ -183,37 +178,37 @@ def test_too_much_asked_wrong_answers_and_wrong_choices_are_refused() -> None:
             learner.teach(
                 ids, [Sentence("x", (other, *question.tokens[1:]), ("O",) * len(question))]
             )
-    with pytest.raises(DataError, match="1 sentences were asked and 2 answered"):
+    with pytest.raises(DataError, match="got 2 answers to 1"):
         learner.teach(ids, [gold[10], gold[11]])
     with pytest.raises(DataError, match="has no label"):
         learner.teach(ids, learner.pool.take(ids))
-    with pytest.raises(DataError, match="chose wrongly: 'x' is not in the pool"):
+    with pytest.raises(DataError, match="invalid choice: 'x' is not in the pool"):
         learner.pool.take(["x", "y"])
     with pytest.raises(DataError, match="chosen twice"):
         learner.pool.take([*ids, *ids])
-    stranger = ActiveLearner(
-        recipe(policy=lambda view, n, rng: ["nobody"]), Pool.of(gold[10:], gold[:10]), 0
+    stranger = small_learner(
+        Pool.of(gold[10:], gold[:10]), 0, policy=lambda view, n, rng: ["nobody"]
     )
     with pytest.raises(DataError, match="is not in the pool"):
         stranger.query(1)
 
 
-def test_an_oracle_names_the_first_sentence_that_it_has_no_label_for() -> None:
+def test_an_label_names_the_first_sentence_that_it_has_no_label_for() -> None:
     gold = corpus(3)
-    oracle = GoldOracle([gold[0], gold[1].unlabeled()])
+    label = labels_of([gold[0], gold[1].unlabeled()])
 
-    assert oracle.annotate([gold[0].unlabeled()]) == [gold[0]]
+    assert label([gold[0].unlabeled()]) == [gold[0]]
     for asked in ([gold[0], gold[1], gold[2]], [gold[1]]):
         with pytest.raises(DataError, match="no labels for 's1'"):
-            oracle.annotate(asked)
+            label(asked)
     with pytest.raises(DataError, match="no labels for 's2'"):
-        oracle.annotate([gold[2], gold[1]])
+        label([gold[2], gold[1]])
 
 
 def test_a_learner_without_a_seed_has_seed_0() -> None:
     gold = corpus(12)
 
-    assert ActiveLearner(recipe(), Pool.of(gold[10:], gold[:10])).seed == 0
+    assert small_learner(Pool.of(gold[10:], gold[:10])).seed == 0
 
 
 def test_schedules_go_on_with_their_last_value() -> None:
@@ -223,10 +218,10 @@ def test_schedules_go_on_with_their_last_value() -> None:
 
 def test_a_plain_function_is_a_policy() -> None:
     gold = corpus()
-    learner = ActiveLearner(
-        recipe(policy=lambda view, n, rng: [s.id for s in view.sentences()][:n]),
+    learner = small_learner(
         Pool.of(gold[10:], gold[:10]),
         0,
+        policy=lambda view, n, rng: [s.id for s in view.sentences()][:n],
     )
 
     first, second = list(learner.pool.unlabeled)[:2]

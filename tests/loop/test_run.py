@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,14 @@ import pytest
 from seqmix.augment.replacement import Replacement
 from seqmix.data.locks import locked
 from seqmix.errors import RunError
-from seqmix.loop.oracle import GoldOracle
+from seqmix.loop.pool import labels_of
 from seqmix.loop.rounds import read_rounds
 from seqmix.loop.run import Plan, run
 from seqmix.loop.run_inputs import start_files
 from seqmix.loop.stopping import Stopping, forecast, kappa
 from seqmix.query.spec import PolicySpec
 from seqmix.testing import WordTagger
-from tests.support.small_loops import corpus, entropy_policy, recipe
+from tests.support.small_loops import corpus, entropy_policy, small_learner
 
 FILES = ("rounds.jsonl", "generated.jsonl")
 
@@ -35,12 +36,12 @@ LOOKING_BACK = PolicySpec(selector=entropy_policy, needs=frozenset({"history"}))
 def plan(seed: int = 0, policy=entropy_policy, **changes) -> Plan:
     gold = corpus(80, 1)
     settings = {
-        "recipe": recipe(
-            augmenter=lambda r: Replacement("mention"), rate=lambda r: 0.5, policy=policy
+        "learner": partial(
+            small_learner, augmenter=Replacement("mention"), rate=0.5, policy=policy
         ),
         "seed_set": gold[:10],
         "pool": gold[10:60],
-        "oracle": GoldOracle(gold),
+        "label": labels_of(gold),
         "splits": {"dev": gold[60:70], "test": gold[70:]},
         "sizes": lambda r: 5,
         "rounds": 4,
@@ -250,7 +251,7 @@ def test_a_line_separator_inside_a_token_survives_a_kill(tmp_path: Path) -> None
         replace(s, tokens=(*s.tokens[:-1], s.tokens[-1] + "\u2028"), id=s.id + "\x85")
         for s in corpus(80, 1)
     ]
-    odd = {"seed_set": gold[:10], "pool": gold[10:60], "oracle": GoldOracle(gold)}
+    odd = {"seed_set": gold[:10], "pool": gold[10:60], "label": labels_of(gold)}
     run(plan(**odd), tmp_path / "whole")
     broken_off(tmp_path / "broken", "evaluate", **odd)
 

@@ -7,13 +7,14 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from seqmix.data.tagset import TagSet
-from seqmix.loop.learner import Recipe
+from seqmix.loop.learner import ActiveLearner
 from seqmix.query.policies import FIRST
 from seqmix.query.uncertainty import token_entropy
 from seqmix.serve.labelstudio.answers import Answers
@@ -95,7 +96,7 @@ class Memory:
 
 
 def parts(given: Memory | None = None, **changes: Any) -> Parts:
-    def recipe(tag_set: TagSet, labeled: Any, unlabeled: Any) -> Recipe:
+    def learner(tag_set: TagSet, labeled: Any, unlabeled: Any) -> Any:
         def fit(sentences: Any, steps: Any, rng: Any, last: Any) -> Any:
             counts: dict[str, Counter[str]] = defaultdict(Counter)
             if last is not None:
@@ -105,10 +106,10 @@ def parts(given: Memory | None = None, **changes: Any) -> Parts:
                     counts[token][row] += 1
             return Memory(tag_set.tags, {token: dict(own) for token, own in counts.items()})
 
-        return Recipe(fit=fit, policy=changes.get("policy", "nte"))
+        return partial(ActiveLearner, tagger=fit, policy=changes.get("policy", "nte"), rate=0)
 
     return Parts(
-        recipe,
+        learner,
         lambda tag_set: Memory(tag_set.tags, {}),
         FIRST,
         given,

@@ -1,4 +1,4 @@
-"""A small corpus, and a recipe that learns from it in no time."""
+"""A small corpus, and a learner that learns from it in no time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
-from seqmix.loop.learner import Recipe
+from seqmix.loop.learner import ActiveLearner
+from seqmix.loop.pool import Pool
 from seqmix.testing import WordTagger
 
 TAGS = TagSet.ordered(["O", "B-PER", "B-LOC"])
@@ -32,5 +33,6 @@ def entropy_policy(view, n, rng) -> dict[str, float]:
     return dict(sorted(scored, key=lambda pair: (-pair[1], pair[0]))[:n])
 
 
-def recipe(**changes) -> Recipe:
-    return Recipe(**{"fit": fit, "policy": entropy_policy, **changes})
+def small_learner(pool: Pool, seed: int = 0, **changes) -> ActiveLearner:
+    how = {"tagger": fit, "policy": entropy_policy, "rate": 0.0, **changes}
+    return ActiveLearner(pool=pool, seed=seed, **how)

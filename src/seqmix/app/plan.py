@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +21,18 @@ from seqmix.data.locks import locked
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError
-from seqmix.loop.guard import does_it_help
-from seqmix.loop.learner import Fit, Recipe, generator
-from seqmix.loop.oracle import GoldOracle
+from seqmix.loop.guard import Guard
+from seqmix.loop.learner import ActiveLearner, Fit
+from seqmix.loop.pool import labels_of
 from seqmix.loop.run import Plan
 from seqmix.loop.schedule import at
+from seqmix.loop.seeds import generator, table_generator
 from seqmix.loop.selftraining import self_trained
 from seqmix.loop.stopping import Stopping
 from seqmix.protocols import Augmenter
 from seqmix.protocols import Tagger as AnyTagger
 from seqmix.query.policies import combined
 from seqmix.tagger import Settings, Tagger
-
-Guard = Callable[[Sequence[Sentence], int], dict[str, Any]]
 
 
 def build_plan(
@@ -58,13 +57,14 @@ def build_plan(
     seed_set, pool = chosen[: config.loop.seed_size], chosen[config.loop.seed_size :]
     tag_set = TagSet.of(train)
     text = [sentence.unlabeled() for sentence in train]
-    recipe, guard = build_recipe(config, tag_set, seed_set, text, encoder_of(config, text, place))
+    encoder = encoder_of(config, text, place)
+    learner, guard = build_learner(config, tag_set, seed_set, text, encoder)
     loop = config.loop
     return Plan(
-        recipe=recipe,
+        learner=learner,
         seed_set=seed_set,
         pool=pool,
-        oracle=GoldOracle(chosen),
+        label=labels_of(chosen),
         splits={name: splits[name] for name in ("dev", "test") if name in splits},
         sizes=lambda round: at(config.query.size, round - 1),
         rounds=loop.rounds,
@@ -122,41 +122,34 @@ def encoder_of(config: Config, text: Sequence[Sentence], place: Path | None) -> 
     return encoder
 
 
-def build_recipe(
+def build_learner(
     config: Config,
     tag_set: TagSet,
     seed_set: Sequence[Sentence],
     unlabeled: Sequence[Sentence] = (),
     encoder: Callable[[], str] | None = None,
-) -> tuple[Recipe, Guard | None]:
-    """Return how the learner learns, and the guard if there is one."""
+) -> tuple[partial[ActiveLearner], Guard | None]:
+    """Return how to make the learner of a pool, and the guard if there is one."""
     encoder = encoder or (lambda: config.tagger.encoder)
     fit = _fit(config, tag_set, encoder)
     augmenter = _augmenters(config, seed_set, unlabeled, encoder)
     learns = fit
     if config.self_training.teachers:
         learns = self_trained(fit, lambda: unlabeled, config.self_training)
-    query = config.query
-    recipe = Recipe(
-        fit=learns,
+    query, augment, steps = config.query, config.augment, config.training.steps_for
+    learner = partial(
+        ActiveLearner,
+        tagger=learns,
         policy=combined(query.policy, query.diverse, query.without_entity, query.tokens),
         augmenter=augmenter,
-        rate=lambda round: at(config.augment.rate, round),
-        steps=config.training.steps_for,
+        rate=augment.rate,
+        steps=steps,
         match_steps=config.loop.match_steps,
         warm=config.loop.warm,
     )
-    if not config.augment.guard or config.augment.variant == "none":
-        return recipe, None
-
-    def guard(labeled: Sequence[Sentence], round: int) -> dict[str, Any]:
-        augments = augmenter(round)
-        assert augments is not None  # there is a variant
-        rng = np.random.default_rng([config.seed, round, 99])
-        rate, folds = recipe.rate(round), config.augment.guard
-        return does_it_help(labeled, augments, rate, fit, recipe.steps, rng, folds)
-
-    return recipe, guard
+    if not augment.guard or augment.variant == "none":
+        return learner, None
+    return learner, Guard(fit, augmenter, augment.rate, steps, augment.guard, config.seed)
 
 
 def _fit(config: Config, tag_set: TagSet, encoder: Callable[[], str]) -> Fit:
@@ -190,7 +183,7 @@ def _augmenters(
 
     @cache
     def parts() -> dict[str, Any]:
-        rng = np.random.default_rng([config.seed, 98])
+        rng = table_generator(config.seed)
         text = {sentence.tokens: sentence for sentence in (*seed_set, *unlabeled)}.values()
         table = build_table(
             settings.table, encoder(), settings.distance, seed_set, rng, unlabeled=unlabeled

@@ -33,7 +33,7 @@ def build_parts(project: Project) -> Parts:
     """The parts a project's settings ask for."""
     import torch
 
-    from seqmix.app.plan import build_recipe
+    from seqmix.app.plan import build_learner
     from seqmix.query.policies import FIRST
     from seqmix.tagger import Tagger
 
@@ -46,7 +46,7 @@ def build_parts(project: Project) -> Parts:
         config.query.without_entity,
         replace(config.query, without_entity=0.0),
     )
-    recipe, _ = build_recipe(
+    learner, _ = build_learner(
         config.model_copy(update={"query": query}), tag_set, ()
     )  # the trainer keeps the quota itself, place by place
     epochs, size = config.training.epochs, config.training.batch_size
@@ -69,7 +69,7 @@ def build_parts(project: Project) -> Parts:
             yield Guess(best[0].tags, best[0].probability, best[0].by_token)
 
     return Parts(
-        recipe=replace(recipe, steps=steps, match_steps=False, warm=same_tags),
+        learner=partial(learner, steps=steps, match_steps=False, warm=same_tags),
         untrained=untrained,
         spread=FIRST,
         paths=paths,

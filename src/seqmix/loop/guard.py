@@ -1,16 +1,38 @@
-"""Does it help? Augmentation on against off on the labeled sentences themselves, at equal optimizer steps."""
+"""Does augmentation help? On against off on the labeled sentences, at equal optimizer steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
-from seqmix.loop.learner import Fit
+from seqmix.loop.learner import Augmenters, Fit
+from seqmix.loop.schedule import at
+from seqmix.loop.seeds import generator
 from seqmix.protocols import Augmenter
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Ask before each training whether augmentation helps on the sentences labeled so far."""
+
+    fit: Fit
+    augmenter: Augmenters
+    rate: float | Sequence[float]
+    steps: Callable[[int], int | None]
+    folds: int = 3
+    seed: int = 0
+
+    def __call__(self, labeled: Sequence[Sentence], round: int) -> dict[str, Any]:
+        """Return `helps`, the mean gain in F1 and that of each fold."""
+        augmenter = self.augmenter(round)
+        assert augmenter is not None  # there is no guard without augmentation
+        rng, rate = generator(self.seed, round, "guard"), at(self.rate, round)
+        return does_it_help(labeled, augmenter, rate, self.fit, self.steps, rng, self.folds)
 
 
 def does_it_help(
@@ -22,23 +44,26 @@ def does_it_help(
     rng: np.random.Generator,
     folds: int = 3,
 ) -> dict[str, Any]:
-    """k-fold: F1 with and without augmentation on the held-out part of each fold. It helps unless the mean difference is negative."""
+    """Compare F1 with and without augmentation on each of k folds, which neither is trained on.
+
+    It helps unless the mean difference is negative.
+    """
     order = rng.permutation(len(labeled))
     gains = []
     for held_out in np.array_split(order, min(folds, len(labeled))):
-        kept = [labeled[i] for i in order if i not in set(held_out.tolist())]
+        rest = [labeled[i] for i in order if i not in set(held_out.tolist())]
         gold = [labeled[i] for i in held_out]
-        wanted = round(rate * len(kept))
-        more = augmenter.augment(kept, wanted, rng).sentences
+        asked = round(rate * len(rest))
+        generated = augmenter.augment(rest, asked, rng).sentences
         seed = int(rng.integers(2**62))
-        count = steps(len(kept) + wanted)
+        count = steps(len(rest) + asked)
         f1 = []
-        for sentences in (kept, [*kept, *more]):
+        for sentences in (rest, [*rest, *generated]):
             tagger = fit(sentences, count, np.random.default_rng(seed), None)
-            found = [
+            predicted = [
                 [str(tag) for tag in s.tags] for s in tagger.predict([s.unlabeled() for s in gold])
             ]
-            f1.append(score([[str(tag) for tag in s.hardened().tags] for s in gold], found).f1)
+            f1.append(score([[str(tag) for tag in s.hardened().tags] for s in gold], predicted).f1)
         gains.append(f1[1] - f1[0])
     gain = float(np.mean(gains))
     return {"helps": gain >= 0, "gain": gain, "folds": [float(g) for g in gains]}

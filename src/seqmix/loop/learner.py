@@ -1,11 +1,12 @@
-"""The active learner: query, teach, and a tagger that follows. One class for simulations, scripts and people."""
+"""The active learner: query, teach, and a tagger that follows."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,63 +14,78 @@ from seqmix.data import formats
 from seqmix.data.augmented import Augmentation, Augmented
 from seqmix.data.files import lines, replacing
 from seqmix.data.sentence import Sentence
-from seqmix.errors import RunError
+from seqmix.data.tagset import TagSet
+from seqmix.errors import ConfigError, RunError
 from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
 from seqmix.loop.rounds import damaged, read_object
-from seqmix.protocols import Augmenter, Tagger
+from seqmix.loop.schedule import at
+from seqmix.loop.seeds import generator
+from seqmix.protocols import Augmenter, Tagger, Trainable
 from seqmix.query.policies import policy_spec
 from seqmix.query.spec import Policy
 
 Fit = Callable[[Sequence[Sentence], int | None, np.random.Generator, Tagger | None], Tagger]
+Augmenters = Callable[[int], Augmenter | None]  # by round
 FORMAT_VERSION = 1
-_PHASES = ("seed", "query", "augment", "train", "committee", "stop")
-REMEMBERED = 4  # rounds of predictions kept for policies that look back
-
-
-def generator(seed: int, round: int, phase: str) -> np.random.Generator:
-    """The generator of one phase of one round. subtle: none depends on another, so a run can go on from any of them."""
-    return np.random.default_rng([seed, round, _PHASES.index(phase)])
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a learner learns: how to fit a tagger, what to ask, how to augment, and how the steps are counted."""
-
-    fit: Fit  # (sentences, steps or None, rng, the last tagger for a warm start or None)
-    policy: Policy
-    augmenter: Callable[[int], Augmenter | None] = lambda round: None
-    rate: Callable[[int], float] = lambda round: 0.0
-    steps: Callable[[int], int | None] = lambda sentences: (
-        None
-    )  # optimizer steps for so many sentences; None: the settings' epochs
-    match_steps: bool = True  # count the sentences augmentation should give even where there is none, so that arms take equal steps
-    warm: bool = False
-    members: int = 3
+REMEMBERED = 4  # rounds of predictions kept for policies that need the history
 
 
 class ActiveLearner:
-    """`ids = learner.query(n)`, label them, `learner.teach(ids, sentences)`, `learner.tagger`."""
+    """Choose what to label next, and learn from the answers.
 
-    def __init__(self, recipe: Recipe, pool: Pool, seed: int = 0) -> None:
-        self.recipe, self.pool, self.seed = recipe, pool, seed
-        self.policy = policy_spec(recipe.policy)
-        self.round = 0
-        self.generated: list[Augmented] = []
-        self.nominal = 0  # sentences augmentation was asked for so far
-        self.history: dict[str, list[list[str]]] = {}
-        self._tagger: Tagger | None = None
+        learner = ActiveLearner(tagger=Tagger(), pool=Pool.of(unlabeled, labeled))
+        ids = learner.query(10)
+        learner.teach(ids, answers)
+        learner.tagger.save("ner")
+
+    `tagger` is a template that is copied for each training and stays as it is, or a function
+    (sentences, steps or None, rng, last tagger or None) -> tagger.
+    `policy` is a name in `seqmix.POLICIES`, a `PolicySpec`, or a function (view, n, rng) -> ids.
+    `augmenter` generates `rate` sentences for each newly labeled one; it may be a function of the
+    round, and `rate` a list with one number per round.
+    `steps` counts the optimizer steps for a number of sentences; `match_steps` counts those that
+    augmentation was asked for even where it gave fewer, so that arms take equal steps.
+    `warm` trains the last tagger further; `members` is the size of a committee.
+    The last five arguments are the state of a learner that did all this before.
+    """
+
+    def __init__(
+        self,
+        *,
+        tagger: Trainable | Fit,
+        pool: Pool,
+        policy: Policy = "nte",
+        augmenter: Augmenter | Augmenters | None = None,
+        rate: float | Sequence[float] = 0.2,
+        seed: int = 0,
+        steps: Callable[[int], int | None] | None = None,
+        match_steps: bool = True,
+        warm: bool = False,
+        members: int = 3,
+        round: int = 0,
+        generated: Iterable[Augmented] = (),
+        nominal: int = 0,
+        history: Mapping[str, Sequence[Sequence[str]]] | None = None,
+        trained: Tagger | None = None,
+    ) -> None:
+        if steps is not None and not callable(tagger):
+            raise ConfigError("steps must come with a function as tagger; a Tagger has settings")
+        self._template, self._augmenter, self._rate = tagger, augmenter, rate
+        self._steps, self._match_steps, self._warm = steps, match_steps, warm
+        self._members, self._tagger = members, trained
+        self.pool, self.policy, self.seed, self.round = pool, policy_spec(policy), seed, round
+        self.generated = list(generated)
+        self.nominal = nominal  # sentences augmentation was asked for so far
+        self.history = {id: [list(tags) for tags in past] for id, past in (history or {}).items()}
 
     @property
     def tagger(self) -> Tagger:
         """The tagger trained on all that is labeled; trained now if it is not yet."""
-        if self._tagger is None:
-            self.train()
-        assert self._tagger is not None
-        return self._tagger
+        return self.train() if self._tagger is None else self._tagger
 
-    @tagger.setter
-    def tagger(self, tagger: Tagger) -> None:
+    def use(self, tagger: Tagger) -> None:
+        """Take a tagger that was trained on all that is labeled, by this learner when it was killed."""
         self._tagger = tagger
 
     def query(self, n: int) -> list[str]:
@@ -85,39 +101,70 @@ class ActiveLearner:
         self.pool.take(list(scores))  # refuses strangers
         return scores
 
-    def wanted(self, labeled: int) -> int:
-        """How many sentences augmentation is asked for when so many have been labeled."""
-        return round(self.recipe.rate(self.round) * labeled)
+    def teach(self, ids: Sequence[str], sentences: Sequence[Sentence]) -> Tagger:
+        """Take the answers to these ids, generate more from them, and train."""
+        self.label(ids, sentences)
+        self.augment(sentences)
+        return self.train()
 
-    def augment(self, batch: Sequence[Sentence]) -> Augmentation:
-        """New sentences from the newly labeled ones only (Algorithm 1), accumulated."""
-        wanted = self.wanted(len(batch))
-        augmenter = self.recipe.augmenter(self.round)
+    def label(self, ids: Sequence[str], sentences: Sequence[Sentence]) -> None:
+        """Take the answers to these ids; the next round begins."""
+        self.pool = self.pool.label(ids, sentences)
+        self.round += 1
+
+    def asked(self, batch: int) -> int:
+        """Return how many sentences augmentation is asked for when `batch` have been labeled."""
+        return round(at(self._rate, self.round) * batch)
+
+    def augment(
+        self,
+        batch: Sequence[Sentence],
+        keep: Callable[[list[Augmented]], Iterable[Augmented]] = list,
+    ) -> Augmentation:
+        """Generate sentences from the newly labeled ones only (Algorithm 1).
+
+        `keep` says which of all that were generated so far are learned from.
+        """
+        asked = self.asked(len(batch))
+        augmenter = self._augmenter
+        if augmenter is not None and not hasattr(augmenter, "augment"):
+            augmenter = augmenter(self.round)
         rng = generator(self.seed, self.round, "augment")
-        made = (
-            augmenter.augment(batch, wanted, rng)
-            if augmenter is not None and wanted > 0
-            else Augmentation((), 0)
-        )
-        self.nominal += wanted
-        self.generated += [
-            replace(one, sentence=_renamed(one.sentence, self.round)) for one in made
-        ]
-        return made
+        augmentation = Augmentation((), 0)
+        if augmenter is not None and asked > 0:
+            augmentation = augmenter.augment(batch, asked, rng)
+        new = [replace(new, sentence=_renamed(new.sentence, self.round)) for new in augmentation]
+        self.nominal += asked
+        self.generated = list(keep([*self.generated, *new]))
+        return augmentation
+
+    def take_generated(self, generated: Iterable[Augmented], asked: int) -> None:
+        """Take what `augment` gave when it was asked for so many before."""
+        self.nominal += asked
+        self.generated += generated
 
     @property
     def steps(self) -> int | None:
-        """Optimizer steps a training takes now; with matched steps the same for all arms, whatever was generated."""
-        generated = self.nominal if self.recipe.match_steps else len(self.generated)
-        return self.recipe.steps(len(self.pool.labeled) + generated)
+        """Optimizer steps that a training takes now; None leaves them to the tagger's settings."""
+        generated = self.nominal if self._match_steps else len(self.generated)
+        return None if self._steps is None else self._steps(len(self.pool.labeled) + generated)
 
     def train(self) -> Tagger:
         """Train on everything labeled and generated so far."""
         rng = generator(self.seed, self.round, "train")
-        self._tagger = self.recipe.fit(
-            self._sentences(), self.steps, rng, self._tagger if self.recipe.warm else None
-        )
+        self._tagger = self._fit(self._sentences(), rng, self._tagger if self._warm else None)
         return self._tagger
+
+    def _fit(
+        self, sentences: Sequence[Sentence], rng: np.random.Generator, last: Tagger | None
+    ) -> Tagger:
+        if callable(self._template):
+            return self._template(sentences, self.steps, rng, last)
+        tag_set = self._template.tag_set or TagSet.of(self.pool.labeled.values())
+        same = last is not None and last.tag_set and set(last.tag_set.tags) == set(tag_set.tags)
+        if same and isinstance(last, Trainable):
+            return last.twin().fit(sentences, rng, tag_set, warm=True)
+        return self._template.twin().fit(sentences, rng, tag_set, warm=False)
 
     @property
     def looks_back(self) -> bool:
@@ -125,38 +172,28 @@ class ActiveLearner:
         return "history" in self.policy.needs
 
     def remember(self) -> None:
-        """Keep this round's predictions on the pool for policies that look at their history."""
-        for sentence, paths in zip(
-            self.pool.unlabeled.values(),
-            self.tagger.best_paths(self.pool.unlabeled.values()),
-            strict=True,
-        ):
-            self.history.setdefault(sentence.id, []).append(list(paths[0].tags))
-            del self.history[sentence.id][:-REMEMBERED]
-
-    def teach(self, ids: Sequence[str], sentences: Sequence[Sentence]) -> Tagger:
-        """Take the answers, augment them, train anew."""
-        self.pool = self.pool.label(ids, sentences)
-        self.round += 1
-        self.augment(list(sentences))
-        return self.train()
+        """Keep this round's predictions on the pool for a policy that looks back."""
+        pool = self.pool.unlabeled
+        for id, paths in zip(pool, self.tagger.best_paths(pool.values()), strict=True):
+            self.history.setdefault(id, []).append(list(paths[0].tags))
+            del self.history[id][:-REMEMBERED]
 
     def _committee(self) -> list[Tagger]:
-        """Members that really differ, each its own seed and bootstrap sample of the sentences; they take as many steps as the tagger."""
-        members = []
+        """Train members that differ: each has its own seed and bootstrap sample."""
         labeled = self._sentences()
         rng = generator(self.seed, self.round, "committee")
-        for own in rng.spawn(self.recipe.members):
-            drawn = [labeled[i] for i in own.integers(len(labeled), size=len(labeled))]
-            members.append(self.recipe.fit(drawn, self.steps, own, None))
+        members = []
+        for member in rng.spawn(self._members):
+            sample = [labeled[i] for i in member.integers(len(labeled), size=len(labeled))]
+            members.append(self._fit(sample, member, None))
         return members
 
     def _sentences(self) -> list[Sentence]:
-        """What is learned from: everything labeled and generated so far."""
-        return [*self.pool.labeled.values(), *(one.sentence for one in self.generated)]
+        """Return what is learned from: everything labeled and generated so far."""
+        return [*self.pool.labeled.values(), *(new.sentence for new in self.generated)]
 
     def save(self, folder: Path | str) -> None:
-        """Everything but the recipe, which is code: the pool, the labels, what was generated, the tagger."""
+        """Write the pool, the labels, what was generated and the tagger; not how to learn."""
         state = {
             "format_version": FORMAT_VERSION,
             "round": self.round,
@@ -169,7 +206,7 @@ class ActiveLearner:
             formats.write(self.pool.labeled.values(), beside / "labeled.jsonl", "jsonl-tokens")
             with (beside / "generated.jsonl").open("w", encoding="utf-8", newline="\n") as file:
                 file.writelines(
-                    json.dumps(one.to_record(), ensure_ascii=False) + "\n" for one in self.generated
+                    json.dumps(new.to_record(), ensure_ascii=False) + "\n" for new in self.generated
                 )
             if self._tagger is not None:
                 self._tagger.save(beside / "model")
@@ -179,16 +216,17 @@ class ActiveLearner:
 
     @classmethod
     def load(
-        cls, folder: Path | str, recipe: Recipe, load_tagger: Callable[[Path], Tagger]
+        cls, folder: Path | str, load_tagger: Callable[[Path], Tagger], **arguments: Any
     ) -> ActiveLearner:
-        """A learner that `save` wrote, with its recipe given anew."""
+        """Return a learner that `save` wrote; the arguments say how it learns, as at first."""
         folder = Path(folder)
         if not (folder / "learner.json").is_file():
             raise RunError(f"{folder} is not a saved learner: it has no learner.json")
         state = read_object(folder / "learner.json")
         if state.get("format_version") != FORMAT_VERSION:
             raise RunError(
-                f"{folder} has learner format {state.get('format_version')}; this version of seqmix reads {FORMAT_VERSION}"
+                f"{folder} has learner format {state.get('format_version')}; "
+                f"this version of seqmix reads {FORMAT_VERSION}"
             )
         state = read_object(folder / "learner.json", seed=int, round=int, nominal=int, history=dict)
         with damaged(folder / "generated.jsonl"):
@@ -201,18 +239,19 @@ class ActiveLearner:
             {s.id: s for s in formats.read(folder / "unlabeled.jsonl", "jsonl-tokens")},
             {s.id: s for s in labeled},
         )
-        learner = cls(recipe, pool, state["seed"])
-        learner.round, learner.nominal, learner.history, learner.generated = (
-            state["round"],
-            state["nominal"],
-            state["history"],
-            generated,
+        model = folder / "model"
+        return cls(
+            pool=pool,
+            seed=state["seed"],
+            round=state["round"],
+            generated=generated,
+            nominal=state["nominal"],
+            history=state["history"],
+            trained=load_tagger(model) if model.exists() else None,
+            **arguments,
         )
-        if (folder / "model").exists():
-            learner.tagger = load_tagger(folder / "model")
-        return learner
 
 
 def _renamed(sentence: Sentence, round: int) -> Sentence:
-    """Ids of generated sentences differ between rounds too."""
+    """Return the sentence with an id that no other round gives."""
     return replace(sentence, id=f"r{round}/{sentence.id}")

@@ -1,8 +1,8 @@
-"""Who is labeled and who is not. Seed set and pool are disjoint at all times, by sentence id."""
+"""Which sentences are labeled and which may be asked for; no id is ever among both."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from seqmix.data.sentence import DOCSTART, Sentence, unique_ids
@@ -11,44 +11,42 @@ from seqmix.errors import DataError, PoolExhaustedError
 
 @dataclass(frozen=True)
 class Pool:
-    """Sentences by id: those that may be asked for, and those that are labeled. A value: `label` gives the next one."""
+    """Sentences by id: those that may be asked for, and those that are labeled."""
 
     unlabeled: dict[str, Sentence]
-    labeled: dict[str, Sentence] = field(
-        default_factory=dict
-    )  # in the order in which they were labeled
+    labeled: dict[str, Sentence] = field(default_factory=dict)  # in the order of their labeling
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence], labeled: Iterable[Sentence] = ()) -> Pool:
-        """A pool of everything that is worth asking: no empty sentence, no -DOCSTART-, and a sentence that stands there twice only once."""
-        known = {s.id: s for s in unique_ids(labeled)}
-        texts = {s.tokens for s in known.values()}
-        waiting: dict[str, Sentence] = {}
+        """Return a pool without empty sentences, -DOCSTART- and repetitions."""
+        done = {s.id: s for s in unique_ids(labeled)}
+        texts = {s.tokens for s in done.values()}
+        unlabeled: dict[str, Sentence] = {}
         for sentence in unique_ids(sentences):
             if (
                 sentence.tokens
                 and sentence.tokens[0] != DOCSTART
-                and sentence.id not in known
+                and sentence.id not in done
                 and sentence.tokens not in texts
             ):
                 texts.add(sentence.tokens)
-                waiting[sentence.id] = sentence.unlabeled()
-        return cls(waiting, known)
+                unlabeled[sentence.id] = sentence.unlabeled()
+        return cls(unlabeled, done)
 
     def take(self, ids: Sequence[str]) -> list[Sentence]:
-        """The unlabeled sentences with these ids, in this order; asking for one that is not there is an error."""
+        """Return the unlabeled sentences with these ids, in this order."""
         strangers = [id for id in ids if id not in self.unlabeled]
         if strangers or len(set(ids)) != len(ids):
             what = f"{strangers[0]!r} is not in the pool" if strangers else "an id was chosen twice"
-            raise DataError(f"the policy chose wrongly: {what}")
+            raise DataError(f"the policy returned an invalid choice: {what}")
         return [self.unlabeled[id] for id in ids]
 
     def label(self, ids: Sequence[str], sentences: Sequence[Sentence]) -> Pool:
-        """The pool once these ids are labeled; the answers must be the sentences that were asked."""
+        """Return the pool once these ids are labeled; answers must have the tokens of the questions."""
         asked = self.take(ids)
         if len(ids) != len(sentences):
             raise DataError(
-                f"{len(ids)} sentences were asked and {len(sentences)} answered; give one answer an id"
+                f"there must be one answer per sentence; got {len(sentences)} answers to {len(ids)}"
             )
         for question, answer in zip(asked, sentences, strict=True):
             if question.tokens != answer.tokens:
@@ -68,6 +66,22 @@ class Pool:
         )
 
     def check(self, n: int) -> None:
-        """Whether n more can be asked for."""
+        """Refuse to ask for more sentences than are left."""
         if n > len(self.unlabeled):
             raise PoolExhaustedError(n, len(self.unlabeled))
+
+
+Label = Callable[[Sequence[Sentence]], Sequence[Sentence]]  # the same sentences with labels
+
+
+def labels_of(gold: Iterable[Sentence]) -> Label:
+    """Return a function that labels sentences as the gold data does, by id."""
+    labeled = {sentence.id: sentence for sentence in gold if sentence.labeled}
+
+    def label(sentences: Sequence[Sentence]) -> list[Sentence]:
+        missing = [sentence.id for sentence in sentences if sentence.id not in labeled]
+        if missing:
+            raise DataError(f"the gold data has no labels for {missing[0]!r}")
+        return [labeled[sentence.id] for sentence in sentences]
+
+    return label

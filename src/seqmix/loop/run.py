@@ -24,15 +24,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seqmix.data.augmented import hubness, new_tokens
+from seqmix.data.augmented import Augmented, hubness, new_tokens
 from seqmix.data.files import clear_leftovers, make_folder, refuse_links, sync, write_text
 from seqmix.data.locks import locked
 from seqmix.data.scheme import spans
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
-from seqmix.loop.learner import REMEMBERED, ActiveLearner, Recipe, generator
-from seqmix.loop.pool import Pool
+from seqmix.loop.learner import REMEMBERED, ActiveLearner
+from seqmix.loop.pool import Label, Pool
 from seqmix.loop.rounds import (
     FORMAT_VERSION,
     read_chosen,
@@ -42,8 +42,9 @@ from seqmix.loop.rounds import (
     read_rounds,
     records,
 )
+from seqmix.loop.seeds import generator
 from seqmix.loop.stopping import Forecast, Stopping, forecast, kappa
-from seqmix.protocols import Oracle, Tagger
+from seqmix.protocols import Tagger
 
 _STOP_SET = 200  # sentences of the pool on which agreement between rounds is measured
 Report = Callable[[dict[str, Any]], None]  # told of each phase and each finished round
@@ -53,10 +54,10 @@ Report = Callable[[dict[str, Any]], None]  # told of each phase and each finishe
 class Plan:
     """All a run needs to know."""
 
-    recipe: Recipe
+    learner: Callable[..., ActiveLearner]  # of a pool and the state so far
     seed_set: Sequence[Sentence]  # labeled
     pool: Sequence[Sentence]
-    oracle: Oracle
+    label: Label
     splits: dict[
         str, Sequence[Sentence]
     ]  # dev and test, labeled: evaluated, never used for choosing
@@ -96,28 +97,34 @@ def run(plan: Plan, folder: Path, report: Report = lambda event: None) -> list[d
 
 
 def _restored(plan: Plan, folder: Path, done: Sequence[dict[str, Any]]) -> ActiveLearner:
-    """The learner as it stood after the last finished round."""
-    learner = ActiveLearner(plan.recipe, Pool.of(plan.pool, plan.seed_set), plan.seed)
-    lengths = {id: len(sentence) for id, sentence in learner.pool.unlabeled.items()}
+    """Return the learner as it was after the last finished round."""
+    pool = Pool.of(plan.pool, plan.seed_set)
+    looks_back = plan.learner(pool=pool).looks_back
+    lengths = {id: len(sentence) for id, sentence in pool.unlabeled.items()}
+    generated: list[Augmented] = []
+    history: dict[str, list[list[str]]] = {}
     for line in done:
         place = folder / "rounds" / f"{line['round']:03d}"
         if line["round"] > 0:
-            learner.pool = learner.pool.label(
-                line["chosen"], plan.oracle.annotate(learner.pool.take(line["chosen"]))
-            )
-        learner.generated += read_generated(
-            place / "generated.jsonl", line["round"], line["augmentation"]
-        )
-        learner.nominal += line["augmentation"]["asked"]
-        learner.round = line["round"]
-        if learner.looks_back:
+            pool = pool.label(line["chosen"], plan.label(pool.take(line["chosen"])))
+        generated += read_generated(place / "generated.jsonl", line["round"], line["augmentation"])
+        if looks_back:
             for id, tags in read_predictions(place / "predictions.json", lengths).items():
-                learner.history.setdefault(id, []).append(tags)
-                del learner.history[id][:-REMEMBERED]
+                history.setdefault(id, []).append(tags)
+                del history[id][:-REMEMBERED]
+    trained = None
     if done:
-        here = folder / "rounds" / f"{done[-1]['round']:03d}" / "model"
-        learner.tagger = plan.load_tagger(here if here.exists() else folder / "model")
-    return learner
+        latest = folder / "rounds" / f"{done[-1]['round']:03d}" / "model"
+        trained = plan.load_tagger(latest if latest.exists() else folder / "model")
+    return plan.learner(
+        pool=pool,
+        seed=plan.seed,
+        round=done[-1]["round"] if done else 0,
+        generated=generated,
+        nominal=sum(line["augmentation"]["asked"] for line in done),
+        history=history,
+        trained=trained,
+    )
 
 
 def _round(
@@ -141,9 +148,8 @@ def _round(
             chosen, scores = _kept(place / "chosen.json", lambda: learner.rank(plan.sizes(number)))
     with _timed("annotate", seconds, number, report):
         if batch is None:
-            batch = list(plan.oracle.annotate(learner.pool.take(chosen)))
-            learner.pool = learner.pool.label(chosen, batch)
-            learner.round = number
+            batch = list(plan.label(learner.pool.take(chosen)))
+            learner.label(chosen, batch)
     with _timed("augment", seconds, number, report):
         guard = (
             plan.guard(list(learner.pool.labeled.values()), number)
@@ -154,7 +160,7 @@ def _round(
     with _timed("train", seconds, number, report):
         model = place / "model"
         if model.exists():
-            learner.tagger = plan.load_tagger(model)
+            learner.use(plan.load_tagger(model))
         elif plan.save_models:
             learner.train().save(model)
         else:
@@ -236,16 +242,14 @@ def _augmented(
 ) -> dict[str, Any]:
     """Generate, or read what was generated; augmentation that the guard found to hurt is left out this round."""
     path, about = place / "generated.jsonl", place / "augmentation.json"
-    asked = learner.wanted(len(batch))
+    asked = learner.asked(len(batch))
     if about.exists():
         described = read_described(about, asked)
-        learner.generated += read_generated(path, learner.round, described)
-        learner.nominal += asked
+        learner.take_generated(read_generated(path, learner.round, described), asked)
         return described
     start = len(learner.generated)
-    made = learner.augment(batch)
-    if guard is not None and not guard["helps"]:
-        del learner.generated[start:]
+    helps = guard is None or guard["helps"]
+    made = learner.augment(batch, list if helps else lambda generated: generated[:start])
     new = learner.generated[start:]
     described = {
         "asked": asked,

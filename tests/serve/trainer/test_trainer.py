@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.data.text import from_text
 from seqmix.errors import ModelError
-from seqmix.loop.learner import Recipe
+from seqmix.loop.learner import ActiveLearner
 from seqmix.query.spec import PolicySpec
 from seqmix.serve.project import Project, Settings, create_project, open_project
 from seqmix.serve.project_status import NOTE, _model
@@ -79,14 +80,15 @@ class Class:
 
     def __init__(self, own: Project, **parts) -> None:
         self.project, self.mixer, self.trained_on = own, Repeater(), []
-        recipe = Recipe(
-            fit=self.fit,
+        learner = partial(
+            ActiveLearner,
+            tagger=self.fit,
             policy=unsure,
             augmenter=lambda round: self.mixer,
-            rate=lambda round: 1.0,
+            rate=1.0,
         )
         self.parts = Parts(
-            recipe,
+            learner,
             lambda rng: WordTagger(TAGS),
             PolicySpec(
                 selector=lambda view, n, rng: [
@@ -480,7 +482,7 @@ def test_a_tagger_to_begin_with_ranks_suggests_and_is_trained_further(tmp_path):
             return school.fit(sentences, steps, rng, last)
 
         school.trainer.parts = replace(
-            school.parts, recipe=replace(school.parts.recipe, fit=fit, warm=True)
+            school.parts, learner=partial(school.parts.learner, tagger=fit, warm=True)
         )
         school.trainer.step()
         suggested = [suggestion_of(own.store, s.id)[0] for s in unlabeled(own.store)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -16,7 +16,7 @@ import numpy as np
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import DataError, RunError
-from seqmix.loop.learner import ActiveLearner, Recipe
+from seqmix.loop.learner import ActiveLearner
 from seqmix.loop.pool import Pool
 from seqmix.protocols import Tagger
 from seqmix.query.spec import PolicySpec, lots
@@ -34,8 +34,8 @@ _FIRST = 200  # tasks chosen to differ, before there are labels; behind them cha
 class Parts:
     """What a round is made of. The application builds them; nothing here names a concrete class."""
 
-    recipe: Callable[
-        [TagSet, Sequence[Sentence], Sequence[Sentence]], Recipe
+    learner: Callable[
+        [TagSet, Sequence[Sentence], Sequence[Sentence]], Callable[..., ActiveLearner]
     ]  # for the tags, what is labeled and what is not
     untrained: Callable[[TagSet], Tagger]
     diverse: PolicySpec  # what is asked first, before there are labels
@@ -143,27 +143,32 @@ def _trained(
     labeled: Sequence[Sentence], waiting: _Waiting, tag_set: TagSet, parts: Parts, number: int
 ) -> tuple[Tagger, Sequence[str]]:
     """A tagger trained on all labels, from the one given where it has the same tags, and what the policy wants next."""
-    recipe = parts.recipe(tag_set, labeled, list(waiting.sentences.values()))
+    begin = parts.learner(tag_set, labeled, list(waiting.sentences.values()))
     goes_on = (
         parts.given is not None
         and parts.given.tag_set is not None
         and set(parts.given.tag_set.tags) == set(tag_set.tags)
     )
-    learner = ActiveLearner(
-        replace(recipe, warm=goes_on), Pool.of(waiting.sentences.values(), labeled), parts.seed
+    learner = begin(
+        warm=goes_on,
+        pool=Pool.of(waiting.sentences.values(), labeled),
+        seed=parts.seed,
+        round=number,
+        trained=parts.given if goes_on else None,
     )
-    learner.round = number
-    if goes_on and parts.given is not None:
-        learner.tagger = parts.given
     learner.augment(labeled)
     return learner.train(), learner.query(min(parts.batch, len(learner.pool.unlabeled)))
 
 
 def _diverse(waiting: _Waiting, tag_set: TagSet, parts: Parts, number: int) -> Sequence[str]:
     learner = ActiveLearner(
-        Recipe(fit=_never, policy=parts.diverse), Pool.of(waiting.sentences.values()), parts.seed
+        tagger=_never,
+        policy=parts.diverse,
+        pool=Pool.of(waiting.sentences.values()),
+        seed=parts.seed,
+        round=number,
+        trained=parts.untrained(tag_set),
     )
-    learner.round, learner.tagger = number, parts.untrained(tag_set)
     return learner.query(min(_FIRST, len(learner.pool.unlabeled)))
 
 

@@ -23,9 +23,10 @@ from seqmix.data.latest_model import LATEST, clear_model, name_newest
 from seqmix.data.scheme import spans
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
-from seqmix.loop.learner import ActiveLearner, Recipe
+from seqmix.loop.learner import ActiveLearner
 from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
+from seqmix.loop.seeds import generator
 from seqmix.protocols import Tagger
 from seqmix.query.spec import PolicySpec
 from seqmix.serve.project import Project
@@ -59,7 +60,7 @@ _LEFTOVER = re.compile(rf"\.(\d+|{LATEST})\.\d+\.(part|old)")
 class Parts:
     """What the trainer is put together from."""
 
-    recipe: Recipe
+    learner: Callable[..., ActiveLearner]  # of a pool and the state so far
     untrained: Callable[
         [np.random.Generator], Tagger
     ]  # the encoder as it comes: enough for embeddings
@@ -133,22 +134,23 @@ class Trainer:
         if not labeled:
             return False
         kept = self._generated(set(labeled), changed)
-        learner = ActiveLearner(
-            self.parts.recipe, Pool(self._pool(self.parts.most, rng), labeled), settings.seed
+        learner = self.parts.learner(
+            pool=Pool(self._pool(self.parts.most, rng), labeled),
+            seed=settings.seed,
+            round=number,
+            generated=kept,
+            history=self._history,
+            trained=self.parts.start,
         )
-        learner.round, learner.generated, learner.history = number, kept, self._history
-        if self.parts.start is not None and self.parts.recipe.warm:
-            learner.tagger = self.parts.start
         with clock.phase("mixing"):
-            made = learner.augment(batch)
-            fresh = {digest(one.sentence.tokens): one for one in learner.generated}
-            learner.generated = [one for key, one in fresh.items() if key not in vetoed_ids(store)]
+            made = learner.augment(batch, self._not_vetoed)
         with clock.phase("training"):
             tagger = learner.train()
         with clock.phase("ranking"):
             ranks = self._ranks(learner)
             if learner.looks_back:
                 learner.remember()
+                self._history = learner.history
         with clock.phase("auditing"):
             audit = [s for s in read_audit_sentences(store) if len(s)]
             found = [
@@ -246,6 +248,12 @@ class Trainer:
             page = read_generated(self.project.store, _PAGE, offset)[0]
         return kept
 
+    def _not_vetoed(self, generated: list[Augmented]) -> list[Augmented]:
+        """Return each generated text once, without those that a person vetoed."""
+        by_text = {digest(augmented.sentence.tokens): augmented for augmented in generated}
+        vetoed = vetoed_ids(self.project.store)
+        return [augmented for key, augmented in by_text.items() if key not in vetoed]
+
     def _pool(self, most: int, rng: np.random.Generator) -> dict[str, Sentence]:
         """Unlabeled sentences; of too many, a random sample."""
         return {
@@ -285,7 +293,7 @@ class Trainer:
         ]
 
     def _rng(self, number: int) -> np.random.Generator:
-        return np.random.default_rng([self.project.settings.seed, number, 77])
+        return generator(self.project.settings.seed, number, "project")
 
 
 def _seq(last: Generation) -> int:

@@ -198,7 +198,7 @@ def build_parts(toml: str, model: Path | None) -> Any:
 
     import torch
 
-    from seqmix.app.plan import build_recipe
+    from seqmix.app.plan import build_learner
     from seqmix.loop.schedule import at
     from seqmix.query.policies import FIRST
     from seqmix.serve.labelstudio.learning import Parts
@@ -214,7 +214,7 @@ def build_parts(toml: str, model: Path | None) -> Any:
         return tagger.start(tag_set, np.random.default_rng(settings.seed))
 
     return Parts(
-        recipe=lambda tag_set, labeled, unlabeled: build_recipe(
+        learner=lambda tag_set, labeled, unlabeled: build_learner(
             settings, tag_set, labeled, unlabeled
         )[0],
         untrained=untrained,
