@@ -6,10 +6,10 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from seqmix.serve.estimates import Estimates
+from seqmix.serve.estimates import Estimates, agreement, conflicts
 from seqmix.serve.project import Project, Settings
 from seqmix.serve.store.answers import last_answer
-from seqmix.serve.store.current import read_counts
+from seqmix.serve.store.current import read_counts, work_by_annotator
 from seqmix.serve.store.rankings import read_generations
 from seqmix.serve.store.records import Counts, Generation
 
@@ -19,20 +19,21 @@ WAITING = "waiting"
 
 
 def status(
-    project: Project, estimates: Estimates, trouble: str | None, annotator_id: int
+    project: Project,
+    estimates: Estimates,
+    trouble: str | None = None,
+    annotator_id: int | None = None,
 ) -> dict[str, Any]:
-    """The answer to /api/status; `trouble` says what keeps the trainer from running."""
+    """Return how far a project is; `trouble` says what keeps the trainer from running."""
     store, settings = project.store, project.settings
     counts, progress = read_counts(store, annotator_id), estimates.progress()
     last = next(iter(read_generations(store, 1)), None)
     return {
         "answers": {
-            "labeled": counts.labeled,
-            "skipped": counts.skipped,
-            "audit": counts.audit,
-            "mine": counts.mine,
+            **{key: n for key, n in asdict(counts).items() if key != "events"},
             "left": counts.left,
-            "last": last_answer(store, annotator_id),  # what an undo takes back
+            # what an undo takes back
+            "last": None if annotator_id is None else last_answer(store, annotator_id),
         },
         "model": _model(last, store.read_note(NOTE) or {}, trouble),
         "audit": None if progress.audit is None else asdict(progress.audit),
@@ -41,6 +42,29 @@ def status(
         "tags": store.read_tags(),
         "curve": [asdict(point) for point in progress.curve],
         "next_training_in": max(0, settings.batch - news(counts, settings, last)),
+    }
+
+
+def with_team(project: Project) -> dict[str, Any]:
+    """Return how far a project is, who annotates, and how far they agree."""
+    store = project.store
+    agreed = agreement(store)
+    return {
+        "name": project.settings.name,
+        "store": store.place,
+        **status(project, Estimates(store)),
+        "annotators": [
+            {
+                "name": work.annotator.name,
+                "admin": work.annotator.admin,
+                "labeled": work.labeled,
+                "skipped": work.skipped,
+                "seconds": work.seconds,
+            }
+            for work in work_by_annotator(store)
+        ],
+        "agreement": None if agreed.f1 is None else asdict(agreed),
+        "conflicts": len(conflicts(store, limit=1000)) if agreed.n else 0,
     }
 
 

@@ -463,11 +463,11 @@ def test_status_says_how_far_how_good_and_how_agreed(seqmix_command, notes, tmp_
     assert not any(line.startswith("forecast") for line in lines)
     assert any(
         line.startswith("agreement: span F1 0.0, kappa")
-        and line.endswith("on 1 sentences; 1 in dispute")
+        and line.endswith("on 1 sentence; 1 in dispute")
         for line in lines
     )
     found = json.loads(seqmix_command("status", folder, "--json").out)
-    assert found["sentences"]["left"] == 1
+    assert found["answers"]["left"] == 1
     assert (found["audit"], found["lacking"]) == (None, {"audit": 2, "forecast": 9, "models": 4})
 
 

@@ -473,14 +473,8 @@ def test_status_counts_answers_and_says_when_training_comes_next(site: Served):
 
     assert before["model"] is None
     assert (before["next_training_in"], after["next_training_in"]) == (10, 6)
-    assert after["answers"] == {
-        "labeled": 4,
-        "skipped": 0,
-        "audit": 0,
-        "mine": 3,
-        "left": 26,
-        "last": after["answers"]["last"],
-    }
+    answers = {"sentences": 30, "labeled": 4, "skipped": 0, "audit": 0, "mine": 3, "left": 26}
+    assert after["answers"].items() >= answers.items()
     assert (after["audit"], after["forecast"], after["curve"]) == (None, None, [])
 
 

@@ -21,67 +21,77 @@ _FIXED = {  # settings that --set leaves alone, and why
     "tags": "add one with --add-tag",
     "store": "it is chosen when the project is created",
 }
+Folder = Annotated[
+    Path, typer.Argument(metavar="PROJECT", help="A project folder created by init.")
+]
+Change = Annotated[
+    list[str] | None,
+    _settings(
+        "--set",
+        help="Change a setting: batch=20, policy=mnlp, …; repeatable. "
+        "A running page reads it when it is restarted.",
+    ),
+]
+AddTag = Annotated[
+    list[str] | None,
+    _settings(help="Add a span type; open pages show it within seconds. Repeatable."),
+]
+Earlier = Annotated[
+    str | None,
+    _settings(
+        help="With --add-tag, what earlier answers mean for the new tag: "
+        "none (there is none in those sentences) or unknown (nobody looked for it)."
+    ),
+]
+Add = Annotated[
+    list[str] | None,
+    _people(help="Add an annotator and print their link once. Repeatable."),
+]
+Admin = Annotated[bool, _people(help="With --add: they may adjudicate and add other annotators.")]
+Renew = Annotated[
+    list[str] | None, _people(help="Print a new link for an annotator; the old one ends.")
+]
+Revoke = Annotated[list[str] | None, _people(help="End an annotator's link; their answers stay.")]
+Url = Annotated[
+    str | None,
+    _people(
+        help="Address of the page in printed links, as annotate prints it; "
+        "http://127.0.0.1:8765 by default."
+    ),
+]
+Backup = Annotated[
+    Path | None,
+    _safety(help="Copy the project to this new folder, even while its page runs."),
+]
+Trust = Annotated[
+    bool,
+    _safety(help="Trust the PostgreSQL database of this project with your password."),
+]
 
 
 def project(
-    folder: Annotated[
-        Path, typer.Argument(metavar="PROJECT", help="A project folder created by init.")
-    ],
-    change: Annotated[
-        list[str] | None,
-        _settings(
-            "--set",
-            help="Change a setting: batch=20, policy=mnlp, …; repeatable. "
-            "A running page reads it when it is restarted.",
-        ),
-    ] = None,
-    add_tag: Annotated[
-        list[str] | None,
-        _settings(help="Add a span type; open pages show it within seconds. Repeatable."),
-    ] = None,
-    earlier: Annotated[
-        str | None,
-        _settings(
-            help="With --add-tag, what earlier answers mean for the new tag: "
-            "none (there is none in those sentences) or unknown (nobody looked for it)."
-        ),
-    ] = None,
-    add: Annotated[
-        list[str] | None,
-        _people(help="Add an annotator and print their link once. Repeatable."),
-    ] = None,
-    admin: Annotated[
-        bool, _people(help="With --add: they may adjudicate and add other annotators.")
-    ] = False,
-    renew: Annotated[
-        list[str] | None, _people(help="Print a new link for an annotator; the old one ends.")
-    ] = None,
-    revoke: Annotated[
-        list[str] | None, _people(help="End an annotator's link; their answers stay.")
-    ] = None,
-    url: Annotated[
-        str | None,
-        _people(
-            help="Address of the page in printed links, as annotate prints it; "
-            "http://127.0.0.1:8765 by default."
-        ),
-    ] = None,
-    backup: Annotated[
-        Path | None,
-        _safety(help="Copy the project to this new folder, even while its page runs."),
-    ] = None,
-    trust: Annotated[
-        bool,
-        _safety(help="Trust the PostgreSQL database of this project with your password."),
-    ] = False,
+    folder: Folder,
+    change: Change = None,
+    add_tag: AddTag = None,
+    earlier: Earlier = None,
+    add: Add = None,
+    admin: Admin = False,
+    renew: Renew = None,
+    revoke: Revoke = None,
+    url: Url = None,
+    backup: Backup = None,
+    trust: Trust = False,
 ) -> None:
     """Show or change a project's settings and annotators, or back it up."""
     people = bool(add or renew or revoke)
-    actions = {"--backup": backup is not None, "--trust": trust}
-    actions |= {"--set or --add-tag": bool(change or add_tag), "--add, --renew or --revoke": people}
-    chosen = [name for name, is_chosen in actions.items() if is_chosen]
-    if len(chosen) > 1:
-        raise ConfigError(f"choose one thing to do: {' and '.join(chosen)} do not go together")
+    _refuse_contradictions(
+        {
+            "--set or --add-tag": bool(change or add_tag),
+            "--add, --renew or --revoke": people,
+            "--backup": backup is not None,
+            "--trust": trust,
+        }
+    )
     if earlier is not None and not add_tag:
         raise ConfigError("--earlier says what earlier answers mean for a new tag: give --add-tag")
     if (admin and not add) or (url is not None and not (add or renew)):
@@ -96,6 +106,12 @@ def project(
         _annotators(folder, add or [], admin, renew or [], revoke or [], url)
     else:
         _show(folder)
+
+
+def _refuse_contradictions(actions: dict[str, bool]) -> None:
+    chosen = [name for name, is_chosen in actions.items() if is_chosen]
+    if len(chosen) > 1:
+        raise ConfigError(f"choose one thing to do: {' and '.join(chosen)} do not go together")
 
 
 def _show(folder: Path) -> None:

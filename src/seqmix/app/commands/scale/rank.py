@@ -19,6 +19,7 @@ from seqmix.errors import ConfigError, DataError
 from seqmix.scale.build_pool import SHARD, build_pool
 from seqmix.scale.executors import AS_MANY_AS_FIT, executor_of
 from seqmix.scale.jsonl_source import held, write_blocks
+from seqmix.scale.local_executor import Executor
 from seqmix.scale.pool import PoolOnDisk, is_pool, open_pool
 from seqmix.scale.shards import Unit
 from seqmix.scale.sources import fingerprint, read_source, units_in_place
@@ -121,6 +122,21 @@ def rank(
     if pool is not None:
         texts = [str(_build(texts, pool, shard_size, reading).folder)]
     about = {"pool": [fingerprint(text) for text in texts], "read": read, **request.described()}
+    _rank(texts, reading, request, scorer, about, out, engine, executor, workers)
+
+
+def _rank(
+    texts: Sequence[str],
+    reading: Reading,
+    request: Request,
+    scorer: Any,
+    about: dict[str, object],
+    out: Path,
+    engine: str,
+    executor: Executor | None,
+    workers: int,
+) -> None:
+    """Score all sentences and write the best."""
     from seqmix.scale.ranking_job import score_units, side_folder, write_scored
 
     start = time.monotonic()
@@ -130,8 +146,8 @@ def rank(
         total = sum(map(len, units))
         if total == 0:
             raise DataError("expected sentences, but there are none", ", ".join(texts))
-        named = "one worker" if workers == 1 else f"{workers or 'as many as fit'} workers"
-        say(f"ranking {total} sentences by {policy} on {request.device}, {named} ({engine})")
+        who = "one worker" if workers == 1 else f"{workers or 'as many as fit'} workers"
+        say(f"ranking {total} sentences by {request.policy} on {request.device}, {who} ({engine})")
         with throughput("ranking", total) as update:
             best, seen = score_units(
                 units, scorer, folder, executor, workers, lambda seen, done: update(done)
@@ -210,7 +226,7 @@ def _sentences(texts: Sequence[str], reading: Reading) -> Iterator[Sentence]:
 
 
 def _copy(texts: Sequence[str], folder: Path, reading: Reading) -> list[Unit]:
-    """Copy text that can only be read from its start into the job's folder; much of it as a pool."""
+    """Copy text that is read from its start only into the job's folder; much of it as a pool."""
     if not is_pool(folder / "pool"):
         few, many = held(_sentences(texts, reading))
         if few:

@@ -16,7 +16,7 @@ import typer
 
 from seqmix.app.commands.simulate.simulate import training_runs
 from seqmix.app.console import emit, say
-from seqmix.app.options import Engine
+from seqmix.app.options import Device, Engine
 from seqmix.app.sweep.spec import Arm, Experiment, jobs, parse_seeds, read_sweep
 from seqmix.app.sweep.worker import Here, inputs_of, run_job
 from seqmix.data.files import clear_leftovers
@@ -30,50 +30,62 @@ if TYPE_CHECKING:
 USUAL_SD = (0.8, 2.0)  # of paired differences in F1, as measured at 200 sentences (docs/results.md)
 
 
+File = Annotated[Path, typer.Argument(help="A sweep file, such as experiments/smoke.toml.")]
+Out = Annotated[
+    Path | None, typer.Option(help="The sweep's directory; an interrupted sweep is resumed.")
+]
+DataRoot = Annotated[
+    Path | None,
+    typer.Option(help="Folder that holds the sweep's data folder; the sample gazette needs none."),
+]
+Models = Annotated[
+    Path | None, typer.Option(help="Folder that holds what the sweep calls models/NAME.")
+]
+Workers = Annotated[
+    int, typer.Option(min=1, help="Number of runs at a time, each in its own process.")
+]
+Seeds = Annotated[
+    str | None,
+    typer.Option(help="Seeds to run instead of the file's: 10 (0 to 9), 5-9 or 2,4."),
+]
+Arms = Annotated[str | None, typer.Option(help="Run these arms only: a,b.")]
+Gpus = Annotated[
+    float,
+    typer.Option(min=0, help="Ray: share of a GPU per worker; 0 is the CPU."),
+]
+LimitMinutes = Annotated[
+    float | None,
+    typer.Option(min=0, help="Start no run after this many minutes; finish the running ones."),
+]
+Reuse = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Another sweep's results.csv; runs with the same config, data and seed are "
+        "taken from it."
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        help="Print the arms, the number of runs and trainings, and the effect the seeds can show."
+    ),
+]
+
+
 def sweep(
-    file: Annotated[Path, typer.Argument(help="A sweep file, such as experiments/smoke.toml.")],
-    out: Annotated[
-        Path | None, typer.Option(help="The sweep's directory; an interrupted sweep is resumed.")
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder that holds the sweep's data folder; the sample gazette needs none."
-        ),
-    ] = None,
-    models: Annotated[
-        Path | None, typer.Option(help="Folder that holds what the sweep calls models/NAME.")
-    ] = None,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Number of runs at a time, each in its own process.")
-    ] = 1,
-    seeds: Annotated[
-        str | None,
-        typer.Option(help="Seeds to run instead of the file's: 10 (0 to 9), 5-9 or 2,4."),
-    ] = None,
-    arms: Annotated[str | None, typer.Option(help="Run these arms only: a,b.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
+    file: File,
+    out: Out = None,
+    data: DataRoot = None,
+    models: Models = None,
+    workers: Workers = 1,
+    seeds: Seeds = None,
+    arms: Arms = None,
+    device: Device = None,
     engine: Engine = "local",
-    gpus: Annotated[
-        float,
-        typer.Option(min=0, help="Ray: share of a GPU per worker; 0 is the CPU."),
-    ] = 0.0,
-    limit_minutes: Annotated[
-        float | None,
-        typer.Option(min=0, help="Start no run after this many minutes; finish the running ones."),
-    ] = None,
-    reuse: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Another sweep's results.csv; runs with the same config, data and seed are taken from it."
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            help="Print the arms, the number of runs and trainings, and the effect the seeds can show."
-        ),
-    ] = False,
+    gpus: Gpus = 0.0,
+    limit_minutes: LimitMinutes = None,
+    reuse: Reuse = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Run the arms of an experiment with several seeds into one table of results."""
     from seqmix.app.sweep.state import Board  # here, since it loads scipy
@@ -99,23 +111,35 @@ def sweep(
         all_jobs = jobs(experiment, selected, seed_list)
         todo = [job for job in all_jobs if not board.has(job)]
         workers = max(1, min(workers, len(todo)))
-        board.begin(all_jobs, todo, workers)
-        # workers on other nodes start elsewhere
+        # absolute, since workers on other nodes start elsewhere
         data, models = (folder and folder.absolute() for folder in (data, models))
         work = partial(run_job, Here(out.absolute(), data, models, device, workers))
-        in_time = lambda: limit_minutes is None or _minutes(start) < limit_minutes  # noqa: E731
-        try:
-            with _stop_on_sigterm():
-                left = run_jobs(todo, work, workers, board.hear, in_time)
-        except KeyboardInterrupt:
-            say(
-                f"interrupted with {board.before + board.done} of {len(all_jobs)} runs finished; "
-                "the same command resumes"
+        board.begin(all_jobs, todo, workers)
+        with _interruptible(board, len(all_jobs)):
+            left = run_jobs(
+                todo,
+                work,
+                workers,
+                board.hear,
+                lambda: limit_minutes is None or _minutes(start) < limit_minutes,
             )
-            raise typer.Exit(130) from None
-        finally:
-            board.end()
         _report(board, len(all_jobs), len(left), out, limit_minutes, start)
+
+
+@contextmanager
+def _interruptible(board: Board, total: int) -> Iterator[None]:
+    """End the board whatever happens; an interrupted sweep says how to resume it."""
+    try:
+        with _stop_on_sigterm():
+            yield
+    except KeyboardInterrupt:
+        say(
+            f"interrupted with {board.before + board.done} of {total} runs finished; "
+            "the same command resumes"
+        )
+        raise typer.Exit(130) from None
+    finally:
+        board.end()
 
 
 def _report(
