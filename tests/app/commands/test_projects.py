@@ -579,8 +579,8 @@ def test_settings_can_be_changed(seqmix_command, folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--trust", "--set", "batch=3"), "--trust and --set or --add-tag do not go together"),
-        (("--add", "bo", "--backup", "x"), "--backup and --add, --renew or --revoke do not go"),
+        (("--trust", "--set", "batch=3"), "--set or --add-tag and --trust do not go together"),
+        (("--add", "bo", "--backup", "x"), "--add, --renew or --revoke and --backup do not go"),
         (("--earlier", "none"), "give --add-tag"),
         (("--admin", "--renew", "bo"), "give --add NAME"),
         (("--url", "http://x"), "give --add NAME"),
