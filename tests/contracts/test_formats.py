@@ -218,7 +218,7 @@ def test_a_span_without_a_type_is_refused_where_a_format_holds_spans_only(
 ) -> None:
     nameless = Sentence("n:1", ("a",), ("B-",))
     if "tags" not in FORMATS[name].holds:
-        with pytest.raises(TagError, match="no B- or I- of a span"):
+        with pytest.raises(TagError, match="not B- or I- of a span"):
             there_and_back([nameless], name, tmp_path)
 
 
@@ -227,7 +227,7 @@ def test_tags_that_are_no_spans_survive_or_are_refused_by_name(name: str, tmp_pa
     if "tags" in FORMATS[name].holds:
         assert [s.tags for s in there_and_back([PLAIN], name, tmp_path)] == [PLAIN.tags]
         return
-    with pytest.raises(TagError, match=r"'n:1' has a tag that is no B- or I-.*found 'NOUN'"):
+    with pytest.raises(TagError, match=r"'n:1' has a tag that is not B- or I-.*found 'NOUN'"):
         there_and_back([PLAIN], name, tmp_path)
 
 

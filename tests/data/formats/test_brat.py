@@ -77,7 +77,7 @@ def test_offsets_count_both_characters_of_a_line_end_and_a_byte_order_mark(tmp_p
 def test_a_span_in_pieces_follows_the_option(tmp_path: Path) -> None:
     put(tmp_path, "left and right lung\n", "T1\tORGAN 0 4;15 19\tleft lung\n")
 
-    with pytest.raises(TagError, match=r"a\.ann:1: a span in pieces"):
+    with pytest.raises(TagError, match=r"a\.ann:1: .* a span in pieces"):
         read(tmp_path)
     options = Options(misaligned="expand")
     assert next(formats.read(tmp_path, options=options)).tags == (

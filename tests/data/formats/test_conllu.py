@@ -144,6 +144,6 @@ def test_what_has_no_place_is_refused(tmp_path: Path) -> None:
         formats.write(
             [Sentence("x", ("a",), ("B-A|B",))], tmp_path / "a.conllu", options=Options(key="NER")
         )
-    with pytest.raises(DataError, match="a line end has no place in a comment"):
+    with pytest.raises(DataError, match="a comment cannot hold a line end"):
         formats.write([Sentence("x\ny", ("a",), ("O",))], tmp_path / "a.conllu")
     assert list(tmp_path.iterdir()) == []

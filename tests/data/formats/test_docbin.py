@@ -79,7 +79,7 @@ def test_text_between_the_tokens_gives_way_to_the_tokens(tmp_path: Path) -> None
 
 
 def test_a_token_of_white_space_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nothing but white space"):
+    with pytest.raises(DataError, match="only white space"):
         formats.write([Sentence("x", ("a", "\u2003"), ("O", "O"))], tmp_path / "a.spacy")
 
 

@@ -66,7 +66,7 @@ def test_raw_text_is_a_sentence_for_each_line_that_is_not_empty(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("record", "match"),
     [
-        ([], "one JSON object a line"),
+        ([], "one JSON object per line"),
         ({"tokens": "ab"}, '"tokens" to be a list of strings'),
         ({"tokens": ["a"], "ner_tags": "O"}, '"ner_tags" to be a list'),
         ({"tokens": ["a"], "ner_tags": [3]}, "integer tags need their names"),
@@ -216,7 +216,7 @@ def test_spans_are_written_plainly_and_other_rows_as_tags(tmp_path: Path) -> Non
         ({"text": "ab", "spans": [{"start": 0, "end": 3, "label": "X"}]}, "inside its text of 2"),
         ({"text": "ab", "tokens": [[0, 3]], "spans": []}, "inside the text of 2"),
         ({"text": "ab", "tags": ["O", "O"]}, "1 tokens and 2 tag rows"),
-        ({"text": "ab", "label": [[0, 2, "X"]]}, "read by the format doccano"),
+        ({"text": "ab", "label": [[0, 2, "X"]]}, "the format doccano reads records"),
     ],
 )
 def test_a_broken_record_of_spans_says_what_was_expected(

@@ -109,5 +109,5 @@ def test_a_broken_record_says_what_was_expected(record: object, match: str, tmp_
 
 
 def test_a_token_of_white_space_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nothing but white space"):
+    with pytest.raises(DataError, match="only white space"):
         formats.write([Sentence("x", ("a", "\u00a0"), ("O", "O"))], tmp_path / "b.jsonl", "prodigy")

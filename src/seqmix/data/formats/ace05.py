@@ -1,7 +1,9 @@
-"""ACE 2005 event triggers: documents X.sgm, each with X.apf.xml beside it. Reading only; the corpus itself comes from the LDC (LDC2006T06).
+"""ACE 2005 event triggers: documents X.sgm, each with X.apf.xml beside it; for reading only.
 
-Built against the published layout. Offsets count the characters of the .sgm without its tags, an entity like &amp; as the five characters
-it is written with, and END is the last character itself. Tags are BIO over event subtypes, or over types with `Options.key` TYPE.
+The corpus comes from the LDC (LDC2006T06).
+Offsets count the characters of the .sgm without its tags, an entity like &amp; as five characters,
+and END is the last character.
+Tags are BIO over event subtypes, or over types with `Options.key` TYPE.
 """
 
 from __future__ import annotations
@@ -14,16 +16,15 @@ from itertools import accumulate
 from pathlib import Path
 from xml.parsers import expat
 
-from seqmix.data.formats.base import Format, Options, at
-from seqmix.data.formats.charspans import confirmed, from_placed
+from seqmix.data.formats.base import Format, Options, at, decode_utf8, read_bytes
+from seqmix.data.formats.charspans import Placed, confirmed, from_placed
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import CharSpan
 from seqmix.errors import DataError, TagError
 
 _APF, _SGM = ".apf.xml", ".sgm"
-_TAG = re.compile(
-    r"<(/?)([A-Za-z][^\s<>]*+)[^<>]*+>"
-)  # possessive: a tag without an end must not be tried again from its middle
+# Possessive, since a tag without an end must not be tried again from its middle.
+_TAG = re.compile(r"<(/?)([A-Za-z][^\s<>]*+)[^<>]*+>")
 _ENTITIES = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
 _ENTITY = re.compile("|".join(_ENTITIES))
 _BREAK = re.compile(
@@ -34,7 +35,7 @@ _SHORT = re.compile(r"(?:\b\w|\b(?:Mr|Mrs|Ms|Dr|St|Gen|Sen|Rep|Gov|Lt|Col|Sgt|Ca
 
 @dataclass(frozen=True)
 class Trigger:
-    """The anchor of one event mention, `end` inclusive as in the file, and the line it stands in."""
+    """The anchor of one event mention, `end` inclusive as in the file, and its line."""
 
     start: int
     end: int
@@ -45,25 +46,23 @@ class Trigger:
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    """The sentences of each document as `document:number`; a document without .apf.xml is unlabeled."""
+    """Yield sentences as `document:number`; a document without .apf.xml is unlabeled."""
     for name, source, labels in _documents(path):
         text, start, end = _plain(source)
-        spans = (
-            None
-            if labels is None
-            else sorted(
-                _spans(labels, text, start, end, options), key=lambda placed: placed[1].start
-            )
-        )
+        spans = None
+        if labels is not None:
+            placed = _spans(labels, text, start, end, options)
+            spans = sorted(placed, key=lambda placed: placed[1].start)
         starts = [span.start for _, span in spans or ()]
         for number, (a, b) in enumerate(_cut(text, start, end, spans or []), 1):
-            here = None if spans is None else spans[bisect_left(starts, a) : bisect_left(starts, b)]
-            yield _sentence(f"{name}:{number}", text[a:b], here, a, labels or source, options)
+            first, last = bisect_left(starts, a), bisect_left(starts, b)
+            inside = None if spans is None else spans[first:last]
+            yield _sentence(f"{name}:{number}", text[a:b], inside, a, labels or source, options)
 
 
 def triggers(path: Path) -> list[Trigger]:
-    """The event triggers of an .apf.xml. A DTD may be named, as the real files do; it is never fetched, and entities are refused."""
-    found: list[Trigger] = []
+    """Return the event triggers of an .apf.xml; a DTD is never fetched, and entities are refused."""
+    mentions: list[Trigger] = []
     event: dict[str, str] = {}
     inside: list[str] = []
     place: dict[str, str] = {}
@@ -84,32 +83,30 @@ def triggers(path: Path) -> list[Trigger]:
 
     def end(name: str) -> None:
         if inside[-3:] == ["event_mention", "anchor", "charseq"]:
-            found.append(_trigger(event, place, path))
+            mentions.append(_trigger(event, place, path))
         inside.pop()
 
     def refuse(*_: object) -> None:
         raise DataError(
-            "expected a file without entity declarations of its own", path, parser.CurrentLineNumber
+            "expected a file without entity declarations", path, parser.CurrentLineNumber
         )
 
-    parser.StartElementHandler, parser.CharacterDataHandler, parser.EndElementHandler = (
-        start,
-        data,
-        end,
-    )
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = data
     parser.EntityDeclHandler = parser.SkippedEntityHandler = refuse
-    raw = _bytes(path)
+    raw = read_bytes(path)
     try:
         parser.Parse(raw, True)
     except expat.ExpatError as error:
-        # subtle: expat also ends lines at a lone \r, and reads UTF-16, so it may count more lines than there are
-        shown = b"".join(raw.split(b"\n")[error.lineno - 1 : error.lineno]).decode(
-            "utf-8", "backslashreplace"
-        )
+        # A slice, since expat also ends lines at a lone \r and may count more lines than there are.
+        line = b"".join(raw.split(b"\n")[error.lineno - 1 : error.lineno])
         raise DataError(
-            f"expected XML ({expat.ErrorString(error.code)})", path, error.lineno, shown
+            f"expected XML ({expat.ErrorString(error.code)})",
+            path,
+            error.lineno,
+            line.decode("utf-8", "backslashreplace"),
         ) from error
-    return found
+    return mentions
 
 
 def _trigger(event: dict[str, str], place: dict[str, str], path: Path) -> Trigger:
@@ -125,7 +122,10 @@ def _trigger(event: dict[str, str], place: dict[str, str], path: Path) -> Trigge
 
 
 def _documents(path: Path) -> Iterator[tuple[str, Path, Path | None]]:
-    """Name, text and annotations of each document; the same document twice (adj, fp1, fp2, timex2norm) is an error."""
+    """Yield name, text and annotations of each document.
+
+    The same document in several annotations (adj, fp1, fp2, timex2norm) is an error.
+    """
     if not path.is_dir():
         yield _pair(path)
         return
@@ -136,7 +136,8 @@ def _documents(path: Path) -> Iterator[tuple[str, Path, Path | None]]:
         name, text, annotations = _pair(source)
         if name in seen:
             raise DataError(
-                f"the document {name} is also in {seen[name]}; name the folder of one annotation, timex2norm",
+                f"the document {name} is also in {seen[name]}; "
+                "name the folder of one annotation, timex2norm",
                 source,
             )
         seen[name] = source.parent
@@ -154,23 +155,9 @@ def _with(path: Path, suffix: str) -> Path:
     return path.with_name(path.name.removesuffix(_APF).removesuffix(_SGM) + suffix)
 
 
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot read: {error.strerror}", path) from error
-
-
 def _plain(path: Path) -> tuple[str, int, int]:
-    """The text without tags, and where in it TEXT (or BODY) starts and ends."""
-    try:
-        raw = _bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        shown = error.object[max(0, error.start - 40) : error.end + 40].decode(
-            "utf-8", "backslashreplace"
-        )
-        raise DataError("expected UTF-8 text", path, line, shown) from error
+    """Return the text without tags, and where in it TEXT (or BODY) starts and ends."""
+    raw = decode_utf8(read_bytes(path), path).removeprefix("\ufeff")
     pieces, at, length = [], 0, 0
     places: dict[str, int] = {}
     for tag in _TAG.finditer(raw):
@@ -178,9 +165,8 @@ def _plain(path: Path) -> tuple[str, int, int]:
         length += len(pieces[-1])
         at = tag.end()
         key = tag[1] + tag[2].upper()
-        places[key] = (
-            length if tag[1] else places.get(key, length)
-        )  # the first opening, the last closing
+        # The first opening tag and the last closing one.
+        places[key] = length if tag[1] else places.get(key, length)
     pieces.append(raw[at:])
     for name in ("TEXT", "BODY"):
         if name in places:
@@ -188,10 +174,8 @@ def _plain(path: Path) -> tuple[str, int, int]:
     raise DataError("expected an SGML document with <TEXT> or <BODY>", path, 1, raw[:80])
 
 
-def _spans(
-    path: Path, text: str, start: int, end: int, options: Options
-) -> Iterator[tuple[int, CharSpan]]:
-    """Each trigger once, by its place in the text."""
+def _spans(path: Path, text: str, start: int, end: int, options: Options) -> Iterator[Placed]:
+    """Yield each trigger once, by its place in the text."""
     kinds = {
         (t.start, t.end, t.type if options.key == "TYPE" else t.subtype): t for t in triggers(path)
     }
@@ -205,7 +189,7 @@ def _spans(
 
 
 def _lies_inside(span: CharSpan, start: int, end: int, options: Options) -> bool:
-    """Whether a trigger is in the part of the document that is read; one elsewhere is an error, or left out and counted."""
+    """Whether a trigger is in the part that is read; if not, it is an error, or left out and counted."""
     if start <= span.start < span.end <= end:
         return True
     if options.misaligned == "error":
@@ -216,27 +200,23 @@ def _lies_inside(span: CharSpan, start: int, end: int, options: Options) -> bool
     return False
 
 
-def _cut(
-    text: str, start: int, end: int, spans: list[tuple[int, CharSpan]]
-) -> Iterator[tuple[int, int]]:
-    """Sentences: up to end punctuation before white space and a capital, or to an empty line; never inside a trigger."""
+def _cut(text: str, start: int, end: int, spans: list[Placed]) -> Iterator[tuple[int, int]]:
+    """Yield sentences: up to punctuation before a capital, or an empty line; never inside a trigger."""
     at = start
     starts = [span.start for _, span in spans]
-    ends = list(
-        accumulate((span.end for _, span in spans), max)
-    )  # the furthest end of the triggers up to each
-    for found in _BREAK.finditer(text, start, end):
-        if found[1] is not None and (
-            not found[2].isupper()
-            or _SHORT.search(text[max(at, found.start() - 8) : found.start() + 1])
-        ):
+    ends = list(accumulate((span.end for _, span in spans), max))  # the furthest up to each
+    for match in _BREAK.finditer(text, start, end):
+        punctuated = match[1] is not None
+        if punctuated and not match[2].isupper():
             continue
-        here = found.start(1) if found[1] is not None else found.start()
-        before = bisect_left(starts, here)  # triggers that begin before the break
-        if before and here < ends[before - 1]:
+        if punctuated and _SHORT.search(text[max(at, match.start() - 8) : match.start() + 1]):
             continue
-        yield from _stripped(text, at, here)
-        at = here
+        place = match.start(1) if punctuated else match.start()
+        before = bisect_left(starts, place)  # triggers that start before the break
+        if before and place < ends[before - 1]:
+            continue
+        yield from _stripped(text, at, place)
+        at = place
     yield from _stripped(text, at, end)
 
 
@@ -250,12 +230,12 @@ def _stripped(text: str, a: int, b: int) -> Iterator[tuple[int, int]]:
 def _sentence(
     id: str,
     raw: str,
-    spans: list[tuple[int, CharSpan]] | None,
+    spans: list[Placed] | None,
     start: int,
     path: Path,
     options: Options,
 ) -> Sentence:
-    """The sentence with entities spelled out, its spans moved to match."""
+    """Return the sentence with entities decoded, and its spans moved to match."""
     entities = list(_ENTITY.finditer(raw))
     behind = [entity.end() + start for entity in entities]
     shorter = [0, *accumulate(len(entity[0]) - 1 for entity in entities)]
@@ -264,11 +244,9 @@ def _sentence(
         place = min(place, start + len(raw))
         return place - start - shorter[bisect_right(behind, place)]
 
-    placed = (
-        None
-        if spans is None
-        else [(line, CharSpan(moved(s.start), moved(s.end), s.type)) for line, s in spans]
-    )
+    placed = None
+    if spans is not None:
+        placed = [(line, CharSpan(moved(s.start), moved(s.end), s.type)) for line, s in spans]
     return from_placed(id, _unescaped(raw), placed, options, path)
 
 

@@ -1,12 +1,17 @@
-"""Argilla 2: what `dataset.records.to_json` writes (an array of records), or such records one a line.
+"""Argilla 2: what `dataset.records.to_json` writes (an array of records), or one record per line.
 
-    {"id": …, "fields": {"text": …}, "responses": {"span_label": [{"value": [{"start": 0, "end": 4, "label": "PER"}], "user_id": …}]}}
+    {"id": …, "fields": {"text": …}, "responses":
+     {"span_label": [{"value": [{"start": 0, "end": 4, "label": "PER"}], "user_id": …}]}}
 
-Of the responses to the span question the last that is not a draft or discarded counts; an empty one says that nothing in the text is a
-span. A suggestion is no label unless a person made it ("type": "human"). `to_json` leaves out the status of a response; the flattened
-records of `to_list(flatten=True)` and `to_datasets`, which have it, are read too. Argilla takes no response without the id of one of its
-users, so labels are written as suggestions of a person, which `dataset.records.from_json` imports for anyone to confirm. Where our
-tokenizer would cut a text otherwise, "tokens" keeps the cut as [start, end] pairs; Argilla passes over it.
+The last response to the span question that is not a draft or discarded counts; an empty one means
+that nothing in the text is a span.
+A suggestion is a label only if a person made it ("type": "human").
+`to_json` omits the status of a response; the flattened records of `to_list(flatten=True)` and
+`to_datasets`, which have it, are read too.
+Argilla accepts no response without the id of one of its users, so labels are written as suggestions
+of a person, which `dataset.records.from_json` imports for anyone to confirm.
+If our tokenizer would cut a text differently, "tokens" keeps the cut as [start, end] pairs, which
+Argilla ignores.
 """
 
 from __future__ import annotations
@@ -19,10 +24,18 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.formats.base import Format, Options, at
-from seqmix.data.formats.charspans import char_span, from_spans, list_of, surface, to_spans
+from seqmix.data.formats.charspans import (
+    from_spans,
+    list_of,
+    offsets_of,
+    span_of,
+    span_records,
+    surface,
+    unusual_offsets,
+)
 from seqmix.data.formats.records import identify, json_records, write_records
 from seqmix.data.sentence import Offsets, Sentence
-from seqmix.data.text import CharSpan, align, checked_offsets, tokenize
+from seqmix.data.text import CharSpan, align, tokenize
 from seqmix.errors import DataError, TagError
 
 QUESTION = "span_label"  # the name in Argilla's own examples; any other is read
@@ -31,36 +44,31 @@ _RESPONSES, _SUGGESTION = ".responses", ".suggestion"
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    """One sentence a record; without an id it is `stem:line`."""
+    """Yield one sentence per record; one without an id is `stem:line`."""
     for line, record, text in json_records(path):
         with at(path, line, text):
             yield _sentence(record, identify(record, path, line), options)
 
 
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
-    """An array of records; one a line where the name ends in .jsonl."""
+    """Write an array of records, or one record per line if the name ends in .jsonl."""
     write_records((_record(sentence, options) for sentence in sentences), path)
 
 
 def _sentence(record: dict[str, Any], id: str, options: Options) -> Sentence:
     text = _text(record)
-    offsets = (
-        None
-        if record.get("tokens") is None
-        else checked_offsets(record["tokens"], text, '"tokens"')
-    )
-    found = _answer(record)
-    return from_spans(
-        id,
-        text,
-        found and _counted(found, text, offsets or tokenize(text), options),
-        options,
-        offsets,
-    )
+    offsets = offsets_of(record, text)
+    labels = _answer(record)
+    if labels:
+        labels = _in_characters(labels, text, offsets or tokenize(text), options)
+    return from_spans(id, text, labels, options, offsets)
 
 
 def _text(record: dict[str, Any]) -> str:
-    """The field "text", or the only field that is a string; in a flattened record the fields stand beside everything else."""
+    """Return the field "text", or the only field that is a string.
+
+    In a flattened record the fields are beside everything else.
+    """
     fields = record.get("fields")
     if not isinstance(fields, dict):
         if "fields" in record or not isinstance(record.get("text"), str):
@@ -78,27 +86,23 @@ def _text(record: dict[str, Any]) -> str:
 
 
 def _answer(record: dict[str, Any]) -> list[CharSpan] | None:
-    """The spans a person gave; None when nobody has answered."""
+    """Return the spans that a person marked, or None if nobody has answered."""
     responses = [
         value
         for value, status in _responses(record)
         if status not in _UNANSWERED and _is_spans(value)
     ]
-    given = [
+    suggested = [
         suggestion.get("value")
         for suggestion in _suggestions(record)
         if suggestion.get("type") == "human"
     ]
-    answers = responses or [value for value in given if _is_spans(value)]
-    return (
-        [char_span(span.get("start"), span.get("end"), span.get("label")) for span in answers[-1]]
-        if answers
-        else None
-    )
+    answers = responses or [value for value in suggested if _is_spans(value)]
+    return [span_of(span) for span in answers[-1]] if answers else None
 
 
 def _is_spans(value: Any) -> bool:
-    """Whether this answers a span question. Others are answered with text, numbers, or lists of labels and ranks."""
+    """Whether this answers a span question, rather than one for text, numbers, labels or ranks."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         return False
     if not all({"start", "end", "label"} & set(item) for item in value):
@@ -111,7 +115,7 @@ def _is_spans(value: Any) -> bool:
 
 
 def _responses(record: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
-    """Value and status of each response; status None where the file does not tell."""
+    """Yield value and status of each response; the status is None if the file has none."""
     nested = record.get("responses")
     if nested is not None:
         if not isinstance(nested, dict):
@@ -132,7 +136,7 @@ def _responses(record: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
             status = [None] * n if status is None else status
             if not isinstance(status, list) or len(status) != n:
                 raise DataError(
-                    f'expected "{key}.status" to be a list, one a response', text=str(status)
+                    f'expected "{key}.status" to be a list, one per response', text=str(status)
                 )
             yield from zip(values, status, strict=True)
 
@@ -151,33 +155,30 @@ def _suggestions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from nested.values()
 
 
-def _counted(
-    found: list[CharSpan], text: str, offsets: Offsets, options: Options
+def _in_characters(
+    labels: list[CharSpan], text: str, offsets: Offsets, options: Options
 ) -> list[CharSpan]:
-    """The spans in characters. Argilla's page counts UTF-16 units (its issue 5729), its server and its users' scripts characters.
+    """Return the spans counted in characters; Argilla's page counts UTF-16 units (its issue 5729).
 
-    subtle: nothing in a record tells which, so spans are taken as UTF-16 only where one cuts a token as characters and none does as UTF-16.
+    subtle: a record does not say which it is. Spans are read as UTF-16 only if one of them cuts a
+    token when read as characters, and none does when read as UTF-16.
     """
-    if text.isascii() or _fits(found, offsets, text):
-        return found
-    places = {
-        unit: number
-        for number, unit in enumerate(
-            accumulate((2 if ord(c) > 0xFFFF else 1 for c in text), initial=0)
-        )
-    }
-    if not all(span.start in places and span.end in places for span in found):
-        return found
-    moved = [replace(span, start=places[span.start], end=places[span.end]) for span in found]
+    if text.isascii() or _fits(labels, offsets, text):
+        return labels
+    units = accumulate((2 if ord(c) > 0xFFFF else 1 for c in text), initial=0)
+    places = {unit: number for number, unit in enumerate(units)}
+    if not all(span.start in places and span.end in places for span in labels):
+        return labels
+    moved = [replace(span, start=places[span.start], end=places[span.end]) for span in labels]
     if not _fits(moved, offsets, text):
-        return found
-    options.counts["UTF-16 offsets"] += len(found)
+        return labels
+    options.counts["UTF-16 offsets"] += len(labels)
     return moved
 
 
-def _fits(found: list[CharSpan], offsets: Offsets, text: str) -> bool:
+def _fits(labels: list[CharSpan], offsets: Offsets, text: str) -> bool:
     try:
-        align(offsets, found, "error", Counter(), text)
+        align(offsets, labels, "error", Counter(), text)
     except TagError:
         return False
     return True
@@ -194,18 +195,13 @@ def _record(sentence: Sentence, options: Options) -> dict[str, Any]:
         "vectors": {},
     }
     if sentence.labeled:
-        value = [
-            {"start": s.start, "end": s.end, "label": s.type} for s in to_spans(sentence, offsets)
-        ]
         record["suggestions"][QUESTION] = {
-            "value": value,
+            "value": span_records(sentence, offsets),
             "score": None,
             "agent": "seqmix",
             "type": "human",
         }
-    if tokenize(text) != offsets:
-        record["tokens"] = [list(pair) for pair in offsets]
-    return record
+    return record | unusual_offsets(text, offsets)
 
 
 def _is_record(record: dict[str, Any]) -> bool:

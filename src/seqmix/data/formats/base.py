@@ -14,33 +14,31 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.text import Misaligned
 from seqmix.errors import DataError
 
-UNSEEN = "\ufffd"  # stands for a token that is empty in the file, so that tags and tokens stay side by side
+UNSEEN = "\ufffd"  # replaces a token that is empty in the file, so that tags keep their tokens
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to read or write; each format takes what concerns it."""
+    """How to read or write; each format uses what concerns it."""
 
-    token_column: int = 0  # CoNLL columns; negative counts from the right
+    token_column: int = 0  # of CoNLL files; negative numbers count from the right
     tag_column: int = -1
-    comment: str = ""  # CoNLL columns: lines that start with this are no tokens
-    key: str = "UPOS"  # CoNLL-U: UPOS, XPOS or a key of the MISC column. ACE: TYPE for event types; anything else gives subtypes
-    scheme: Scheme | None = None  # the scheme to write; reading understands them all
-    misaligned: Misaligned = "error"  # a character span that cuts a token
-    harden: bool = (
-        False  # write soft rows as their heaviest tag where the format holds no soft rows
-    )
-    counts: Counter[str] = field(
-        default_factory=Counter
-    )  # what was mended on the way, filled as sentences pass
+    comment: str = ""  # what starts the lines of CoNLL files that are not tokens
+    # CoNLL-U: UPOS, XPOS or a key of MISC. ACE: TYPE for event types, else subtypes.
+    key: str = "UPOS"
+    scheme: Scheme | None = None  # to write; reading understands them all
+    misaligned: Misaligned = "error"  # what to do with a character span that cuts a token
+    harden: bool = False  # write the heaviest tag of soft rows where the format holds none
+    counts: Counter[str] = field(default_factory=Counter)  # repairs, counted as sentences pass
 
 
 @dataclass(frozen=True)
 class Format:
-    """One file format. `holds` names what survives a round trip besides hard labels on spans.
+    """One file format.
 
-    tokens: any cut of the text, not only our tokenizer's · tags: tags that are no spans (NOUN) · soft, missing: such rows ·
-    id · text: the raw text
+    `holds` names what survives a round trip besides hard labels on spans: `tokens` (any cut of the
+    text, not only our tokenizer's), `tags` (tags that are not spans, such as NOUN), `soft` and
+    `missing` rows, the `id`, and the raw `text`.
     """
 
     name: str
@@ -54,38 +52,53 @@ class Format:
 
 @contextmanager
 def at(path: Path, line: int | None = None, text: str | None = None) -> Iterator[None]:
-    """Errors raised inside learn the place in the file they belong to."""
+    """Add the place in the file to errors raised inside."""
     try:
         yield
     except DataError as error:
         if error.path is not None:
             raise
-        raise type(error)(
-            error.expected, path, line, error.text if error.text is not None else text
-        ) from error
+        shown = error.text if error.text is not None else text
+        raise type(error)(error.expected, path, line, shown) from error
 
 
 def visible(tokens: Iterable[str], options: Options) -> tuple[str, ...]:
-    """The tokens; an empty one becomes the replacement character and is counted."""
-    found = tuple(tokens)
-    empty = sum(not token.strip(" ") for token in found)
+    """Return the tokens; an empty one becomes the replacement character and is counted."""
+    tokens = tuple(tokens)
+    empty = sum(not token.strip(" ") for token in tokens)
     if not empty:
-        return found
+        return tokens
     options.counts["empty token"] += empty
-    return tuple(token if token.strip(" ") else UNSEEN for token in found)
+    return tuple(token if token.strip(" ") else UNSEEN for token in tokens)
 
 
-def writable_folder(path: Path, own: Callable[[Path], bool]) -> None:
-    """Refuse to replace a folder that holds anything but files of the format."""
-    strange = (
-        next((file for file in path.rglob("*") if file.is_file() and not own(file)), None)
-        if path.is_dir()
-        else None
-    )
-    if strange is not None:
+def decode_utf8(raw: bytes, path: Path) -> str:
+    """Return the text of a whole file; a byte that is not UTF-8 is an error that names its line."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        around = raw[max(0, error.start - 40) : error.end + 40]
         raise DataError(
-            "the folder to write holds other files; name a new or empty one",
-            path,
-            None,
-            strange.name,
-        )
+            "expected UTF-8 text", path, line, around.decode("utf-8", "backslashreplace")
+        ) from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read: {error.strerror}", path) from error
+
+
+def check_replaceable(path: Path, belongs: Callable[[Path], bool]) -> None:
+    """Refuse to replace a folder that holds files that do not belong to the format."""
+    for file in path.rglob("*") if path.is_dir() else ():
+        if file.is_file() and not belongs(file):
+            raise DataError(
+                "the folder to write holds other files; name a new or empty one",
+                path,
+                None,
+                file.name,
+            )

@@ -1,8 +1,9 @@
-"""CoNLL columns: a token a line, an empty line between sentences.
+"""CoNLL columns: one token per line, an empty line between sentences.
 
-Columns are separated by a tab, or by spaces when the line has no tab. -DOCSTART- lines are passed over. A line that starts with
-`#` is a token like any other unless `Options.comment` says otherwise: in real files `#` *is* a token. A tag of `_` is a missing row.
-An empty token before a tab is read as U+FFFD and counted: the Broad Twitter Corpus has seven, and its tags must stay in their place.
+Columns are separated by a tab, or by spaces if the line has no tab; -DOCSTART- lines are skipped.
+A line that starts with `#` is a token, as in real files, unless `Options.comment` says otherwise.
+A tag of `_` is a missing row.
+An empty token before a tab is read as U+FFFD and counted: the Broad Twitter Corpus has seven.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _BOM = "\ufeff"
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    """Sentences as `stem:number`; a file with one column is unlabeled text."""
+    """Yield sentences as `stem:number`; a file with one column is unlabeled text."""
     rows: list[list[str]] = []
     number = width = 0
     for line, text in lines(path):
@@ -39,12 +40,8 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
                     line,
                     text,
                 )
-            rows.append(
-                [
-                    _column(columns, i, path, line, text)
-                    for i in (options.token_column, options.tag_column)
-                ]
-            )
+            indices = (options.token_column, options.tag_column)
+            rows.append([_column(columns, i, path, line, text) for i in indices])
             if not rows[-1][1]:
                 raise DataError(f"expected a tag in column {options.tag_column}", path, line, text)
         elif rows:
@@ -56,32 +53,34 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
 
 
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
-    """Two columns by tab."""
+    """Write two columns separated by a tab."""
     with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
         for sentence in sentences:
             for token, tag in zip(sentence.tokens, sentence.tags, strict=True):
                 if token == DOCSTART:
                     raise DataError(
-                        f"sentence {sentence.id!r}: readers pass over a token {DOCSTART}; another format can hold it"
+                        f"sentence {sentence.id!r}: readers skip a token {DOCSTART}; "
+                        "another format can hold it"
                     )
                 if token.startswith(_BOM) and not file.tell():
-                    file.write(_BOM)  # readers take the first one away
+                    file.write(_BOM)  # readers drop the first one
                 file.write(f"{writable(token, sentence)}\t{writable_tag(tag, sentence)}\n")
             file.write("\n")
 
 
 def writable(token: str, sentence: Sentence) -> str:
-    """The token, once it is certain that it fits into a column."""
+    """Return the token; one that does not fit into a column is an error."""
     if not token.strip(" ") or any(c in token for c in "\t\n\r"):
         raise DataError(
-            f"sentence {sentence.id!r}: a token that is empty or holds a tab or line end has no place in columns",
+            f"sentence {sentence.id!r}: "
+            "columns cannot hold a token that is empty or has a tab or line end",
             text=token,
         )
     return token
 
 
 def writable_tag(tag: Row, sentence: Sentence) -> str:
-    """The tag, once it is certain that it reads back as itself; `_` for a missing row."""
+    """Return the tag, `_` for a missing row; one that would not read back the same is an error."""
     if tag is None:
         return MISSING
     if (
@@ -91,7 +90,8 @@ def writable_tag(tag: Row, sentence: Sentence) -> str:
         or any(c in tag for c in "\t\n\r")
     ):
         raise TagError(
-            f"sentence {sentence.id!r}: a tag that is empty, _ or has a tab or line end has no place in columns",
+            f"sentence {sentence.id!r}: "
+            "columns cannot hold a tag that is empty, _ or has a tab or line end",
             text=str(tag),
         )
     return tag

@@ -1,11 +1,12 @@
-"""CoNLL-U: ten columns by tab, of which the word (FORM) and one place for tags are read: UPOS, XPOS or a key of MISC.
+"""CoNLL-U: ten columns, of which the word and the tag (UPOS, XPOS or a key of MISC) are read.
 
     # sent_id = s1
     # text = Lena left.
     1	Lena	_	PROPN	_	_	_	_	_	NER=B-PER
 
-`Options.key` names the place; a key of MISC holds BIO tags. Multiword tokens (3-4) and empty nodes (8.1) are passed over. A `_` in the
-place, or a MISC without the key, is a missing row.
+`Options.key` names the place of the tag; a key of MISC holds BIO tags.
+Multiword tokens (3-4) and empty nodes (8.1) are skipped.
+A tag of `_`, or a MISC without the key, is a missing row.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from seqmix.errors import DataError, TagError
 
 _COLUMNS = {"UPOS": 3, "XPOS": 4}
 _MISC = 9
-_OURS = ("SpaceAfter", "TokenRange")
+_RESERVED = ("SpaceAfter", "TokenRange")
 _COMMENT = re.compile(r"#\s*(sent_id|text)\s*= ?(.*)", re.DOTALL)
 
 
 @dataclass
 class _Block:
-    """The lines of one sentence as they come."""
+    """The lines of one sentence."""
 
     comments: dict[str, str] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
@@ -42,7 +43,7 @@ class _Block:
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    """Sentences by their sent_id, or `stem:number`."""
+    """Yield sentences by their sent_id, or as `stem:number`."""
     block, number = _Block(), 0
     for line, text in lines(path):
         if not text.strip(" \t"):
@@ -51,8 +52,8 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
                 yield _sentence(block, f"{path.stem}:{number}", options)
             block = _Block()
         elif text.startswith("#"):
-            if found := _COMMENT.fullmatch(text):
-                block.comments[found[1]] = found[2]
+            if comment := _COMMENT.fullmatch(text):
+                block.comments[comment[1]] = comment[2]
         else:
             _add(block, text.split("\t"), options, path, line, text)
     if block.words:
@@ -60,8 +61,8 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
 
 
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
-    """Words and tags; every other column is `_`."""
-    if options.key in _OURS or not re.fullmatch(r"[^\s=|]+", options.key):
+    """Write words and tags; every other column is `_`."""
+    if options.key in _RESERVED or not re.fullmatch(r"[^\s=|]+", options.key):
         raise DataError(
             "expected the key to be UPOS, XPOS or a name for MISC without white space, = and |",
             path,
@@ -70,7 +71,7 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
         )
     with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
         for sentence in sentences:
-            _write_one(sentence, file, options)
+            _write_sentence(sentence, file, options)
 
 
 def _add(
@@ -85,19 +86,15 @@ def _add(
         return
     if columns[0] != str(len(block.words) + 1):
         raise DataError(
-            f"expected word {len(block.words) + 1} of the sentence, or an empty line before the next one",
+            f"expected word {len(block.words) + 1} of the sentence, or an empty line before the next",
             path,
             line,
             text,
         )
-    misc = {
-        key: value for key, _, value in (pair.partition("=") for pair in columns[_MISC].split("|"))
-    }
-    tag = (
-        columns[_COLUMNS[options.key]]
-        if options.key in _COLUMNS
-        else misc.get(options.key, MISSING)
-    )
+    pairs = (pair.partition("=") for pair in columns[_MISC].split("|"))
+    misc = {key: value for key, _, value in pairs}
+    column = _COLUMNS.get(options.key)
+    tag = misc.get(options.key, MISSING) if column is None else columns[column]
     if not tag:
         raise TagError(f"expected a tag or _ in {options.key}", path, line, text)
     block.words.append(columns[1])
@@ -106,19 +103,17 @@ def _add(
 
 
 def _sentence(block: _Block, id: str, options: Options) -> Sentence:
-    located = (
-        None if block.multiword else _located(block)
-    )  # the words of a multiword token do not stand in the text
-    text, offsets = located or (None, None)
+    # The words of a multiword token are not in the text.
+    text, offsets = (None if block.multiword else _located(block)) or (None, None)
     words = visible(block.words, options)
     return Sentence(block.comments.get("sent_id") or id, words, tuple(block.tags), text, offsets)
 
 
 def _located(block: _Block) -> tuple[str, Offsets] | None:
-    """Text and offsets: where our own writer has put them, where the words are found in the text, or from SpaceAfter=No."""
+    """Return text and offsets by TokenRange, by search, or by SpaceAfter=No."""
     text = block.comments.get("text")
     if text is not None:
-        ranges = _ranges(block, text) or _found(block.words, text)
+        ranges = _ranges(block, text) or _search(block.words, text)
         if ranges is not None:
             return text, ranges
     glued = [misc.get("SpaceAfter") == "No" for misc in block.misc]
@@ -135,20 +130,14 @@ def _ranges(block: _Block, text: str) -> Offsets | None:
     try:
         pairs = [[int(n) for n in misc.get("TokenRange", "").split(":")] for misc in block.misc]
         offsets = checked_offsets(pairs, text)
-    except (
-        ValueError,
-        DataError,
-    ):  # none, or other tools' ranges, which count from the start of the document
+    except (ValueError, DataError):  # no ranges, or ranges that count from the document's start
         return None
-    return (
-        offsets
-        if all(text[a:b] == word for (a, b), word in zip(offsets, block.words, strict=True))
-        else None
-    )
+    words = [text[a:b] for a, b in offsets]
+    return offsets if words == block.words else None
 
 
-def _found(words: Sequence[str], text: str) -> Offsets | None:
-    """The words one after another, with nothing but white space between."""
+def _search(words: Sequence[str], text: str) -> Offsets | None:
+    """Return where the words are in the text, with nothing but white space between."""
     offsets, at = [], 0
     for word in words:
         while not text.startswith(word, at) and text[at : at + 1].isspace():
@@ -160,23 +149,21 @@ def _found(words: Sequence[str], text: str) -> Offsets | None:
     return tuple(offsets)
 
 
-def _write_one(sentence: Sentence, file: TextIO, options: Options) -> None:
+def _write_sentence(sentence: Sentence, file: TextIO, options: Options) -> None:
     file.write(f"# sent_id = {_comment(sentence.id, sentence)}\n")
     text, offsets = surface(sentence, options)
     raw = one_line(text, options) if text == sentence.text else None
     if raw is not None:
         file.write(f"# text = {raw}\n")
-    exact = raw is None or _found(sentence.tokens, raw) == offsets
+    exact = raw is None or _search(sentence.tokens, raw) == offsets
     for at, (token, row) in enumerate(zip(sentence.tokens, sentence.tags, strict=True)):
         tag = writable_tag(row, sentence)
         columns = [str(at + 1), writable(token, sentence), *[MISSING] * 8]
         if options.key in _COLUMNS:
             columns[_COLUMNS[options.key]] = tag
-        misc = (
-            []
-            if options.key in _COLUMNS or tag == MISSING
-            else [f"{options.key}={_misc(tag, sentence)}"]
-        )
+        misc = []
+        if options.key not in _COLUMNS and tag != MISSING:
+            misc.append(f"{options.key}={_misc(tag, sentence)}")
         if raw is not None and at + 1 < len(offsets) and offsets[at][1] == offsets[at + 1][0]:
             misc.append("SpaceAfter=No")
         if not exact:
@@ -188,15 +175,13 @@ def _write_one(sentence: Sentence, file: TextIO, options: Options) -> None:
 
 def _misc(tag: str, sentence: Sentence) -> str:
     if "|" in tag:
-        raise TagError(f"sentence {sentence.id!r}: a tag with | has no place in MISC", text=tag)
+        raise TagError(f"sentence {sentence.id!r}: MISC cannot hold a tag with |", text=tag)
     return tag
 
 
 def _comment(value: str, sentence: Sentence) -> str:
     if "\n" in value or "\r" in value:
-        raise DataError(
-            f"sentence {sentence.id!r}: a line end has no place in a comment", text=value
-        )
+        raise DataError(f"sentence {sentence.id!r}: a comment cannot hold a line end", text=value)
     return value
 
 

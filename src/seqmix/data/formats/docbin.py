@@ -1,7 +1,9 @@
 """spaCy's DocBin (.spacy): each Doc is a sentence, its entities are the spans.
 
-Tokens of white space, which spaCy makes of double spaces, are taken out and put back. Tokens without an entity annotation are missing rows.
-A DocBin is one compressed block, so this is the one format that sits in memory while it is read or written. `doc.user_data` holds the id.
+Tokens of white space, which spaCy makes of double spaces, are removed, and added when writing.
+Tokens without an entity annotation are missing rows.
+A DocBin is one compressed block, so this format alone is in memory while it is read or written.
+`doc.user_data` holds the id.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from seqmix.extras import import_extra
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    """One sentence a Doc; without an id it is `stem:number`."""
+    """Yield one sentence per Doc; one without an id is `stem:number`."""
     tokens = _spacy("spacy.tokens")
     docs = _docs(tokens.DocBin(), path)
     for number, doc in enumerate(docs, 1):
@@ -30,17 +32,14 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
 
 
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
-    """Entities on Docs of a blank vocabulary; no model is needed to read them."""
+    """Write entities on Docs of a blank vocabulary; no model is needed to read them."""
     tokens, vocab = _spacy("spacy.tokens"), _spacy("spacy.vocab").Vocab()
     with replacing(path) as beside:
         bin = tokens.DocBin(attrs=["ENT_IOB", "ENT_TYPE"], store_user_data=True)
         for sentence in sentences:
             words, spaces, tags = _words(without_space_tokens(sentence, "docbin"), options)
-            bin.add(
-                tokens.Doc(
-                    vocab, words=words, spaces=spaces, ents=tags, user_data={"id": sentence.id}
-                )
-            )
+            data = {"id": sentence.id}
+            bin.add(tokens.Doc(vocab, words=words, spaces=spaces, ents=tags, user_data=data))
         beside.write_bytes(bin.to_bytes())
 
 
@@ -54,29 +53,25 @@ def _docs(bin: Any, path: Path) -> Iterator[Any]:
         yield from bin.from_bytes(path.read_bytes()).get_docs(_spacy("spacy.vocab").Vocab())
     except OSError as error:
         raise DataError(f"cannot read: {error.strerror}", path) from error
-    except Exception as error:  # a broken block fails in zlib, msgpack, numpy or spaCy, each with errors of its own
+    except Exception as error:  # zlib, msgpack, numpy and spaCy each have their own errors
         raise DataError(
             f"expected a spaCy DocBin ({type(error).__name__})", path, None, str(error)
         ) from error
     finally:
         if collecting:
-            gc.enable()  # spaCy's msgpack turns it off and, when the block is broken, not on again
+            gc.enable()  # a broken block leaves spaCy's msgpack with it disabled
 
 
 def _sentence(doc: Any, id: str, options: Options) -> Sentence:
     kept = [token for token in doc if not token.text.isspace()]
     tags = tuple(_row(token.ent_iob_, token.ent_type_) for token in kept)
     words = visible((token.text for token in kept), options)
-    own = doc.user_data.get("id")
+    stored = doc.user_data.get("id")
+    id = id if stored is None else str(stored)
     if doc.has_unknown_spaces:
-        return Sentence(id if own is None else str(own), words, tags)
-    return Sentence(
-        id if own is None else str(own),
-        words,
-        tags,
-        doc.text,
-        tuple((t.idx, t.idx + len(t.text)) for t in kept),
-    )
+        return Sentence(id, words, tags)
+    offsets = tuple((token.idx, token.idx + len(token.text)) for token in kept)
+    return Sentence(id, words, tags, doc.text, offsets)
 
 
 def _row(iob: str, type: str) -> str | None:
@@ -84,38 +79,29 @@ def _row(iob: str, type: str) -> str | None:
 
 
 def _words(sentence: Sentence, options: Options) -> tuple[list[str], list[bool] | None, list[str]]:
-    """Words, whether a space follows each, and their entity tags as spaCy spells them ("" is missing)."""
-    tags = (
-        [str(tag) for tag in sentence.tags]
-        if sentence.hard
-        else [str(tag or "") for tag in sentence.tags]
-    )
+    """Return words, whether a space follows each, and entity tags as spaCy spells them.
+
+    A missing tag is "".
+    """
+    tags = [str(tag or "") for tag in sentence.tags]
     if sentence.hard:
         tags = repair(tags)
     text, offsets = surface(sentence, options)
-    gaps = [
-        text[a:b]
-        for a, b in zip(
-            (0, *(end for _, end in offsets)),
-            (*(start for start, _ in offsets), len(text)),
-            strict=True,
-        )
-    ]
+    starts = (*(start for start, _ in offsets), len(text))
+    ends = (0, *(end for _, end in offsets))
+    gaps = [text[a:b] for a, b in zip(ends, starts, strict=True)]
     if text != sentence.text or any(gap.strip() for gap in gaps):
         return list(sentence.tokens), None, tags
     words: list[str] = []
     spaces: list[bool] = []
     spelled: list[str] = []
-    for gap, token, tag in zip(
-        gaps, (*sentence.tokens, ""), (*tags, tags[-1] and OUTSIDE), strict=True
-    ):
+    tokens, tags = (*sentence.tokens, ""), [*tags, tags[-1] and OUTSIDE]
+    for gap, token, tag in zip(gaps, tokens, tags, strict=True):
         if gap.startswith(" ") and words:
             spaces[-1] = True
             gap = gap[1:]
-        for word, spelling in (
-            (gap, tag if tag.startswith("I-") else tag and OUTSIDE),
-            (token, tag),
-        ):
+        gap_tag = tag if tag.startswith("I-") else tag and OUTSIDE
+        for word, spelling in ((gap, gap_tag), (token, tag)):
             if word:
                 words.append(word)
                 spaces.append(False)

@@ -1,8 +1,10 @@
 """doccano's JSON lines: {"id": 1, "text": …, "label": [[0, 4, "PER"], …]}.
 
-"labels" is read like "label", and so are the "entities" of relation projects. doccano exports an empty list both for a text without spans
-and for one nobody has seen; it is read as labeled, so export approved examples only. Where our tokenizer would cut a text otherwise,
-"tokens" keeps the cut as [start, end] pairs; doccano carries it along as metadata.
+"labels" is read like "label", and so are the "entities" of relation projects.
+doccano exports an empty list both for a text without spans and for one that nobody has seen.
+It is read as labeled, so export approved examples only.
+If our tokenizer would cut a text differently, "tokens" keeps the cut as [start, end] pairs, which
+doccano keeps as metadata.
 """
 
 from __future__ import annotations
@@ -12,35 +14,40 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.formats.base import Format, Options, at
-from seqmix.data.formats.charspans import char_span, from_spans, list_of, surface, text_of, to_spans
+from seqmix.data.formats.charspans import (
+    char_span,
+    from_spans,
+    list_of,
+    offsets_of,
+    surface,
+    text_of,
+    to_spans,
+    unusual_offsets,
+)
 from seqmix.data.formats.records import identify, json_lines, write_lines
 from seqmix.data.sentence import Sentence
-from seqmix.data.text import CharSpan, checked_offsets, tokenize
+from seqmix.data.text import CharSpan
 from seqmix.errors import DataError
+
+_KEYS = ("label", "labels", "entities")
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    """One sentence a line; without an id it is `stem:line`."""
+    """Yield one sentence per line; one without an id is `stem:line`."""
     for line, record, text in json_lines(path):
         with at(path, line, text):
             raw = text_of(record)
-            offsets = (
-                None
-                if record.get("tokens") is None
-                else checked_offsets(record["tokens"], raw, '"tokens"')
-            )
-            yield from_spans(identify(record, path, line), raw, _spans(record), options, offsets)
+            offsets, id = offsets_of(record, raw), identify(record, path, line)
+            yield from_spans(id, raw, _spans(record), options, offsets)
 
 
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
-    """One object a line."""
+    """Write one object per line."""
     write_lines((_record(sentence, options) for sentence in sentences), path)
 
 
 def _spans(record: dict[str, Any]) -> list[CharSpan] | None:
-    key = next(
-        (key for key in ("label", "labels", "entities") if record.get(key) is not None), None
-    )
+    key = next((key for key in _KEYS if record.get(key) is not None), None)
     if key is None:
         return None
     return [_entity(item) if key == "entities" else _triple(item) for item in list_of(record, key)]
@@ -66,14 +73,12 @@ def _record(sentence: Sentence, options: Options) -> dict[str, Any]:
     record: dict[str, Any] = {"id": sentence.id, "text": text}
     if sentence.labeled:
         record["label"] = [[s.start, s.end, s.type] for s in to_spans(sentence, offsets)]
-    if tokenize(text) != offsets:
-        record["tokens"] = [list(pair) for pair in offsets]
-    return record
+    return record | unusual_offsets(text, offsets)
 
 
 def _is_record(record: dict[str, Any]) -> bool:
     return isinstance(record.get("text"), str) and any(
-        isinstance(record.get(key), list) for key in ("label", "labels", "entities")
+        isinstance(record.get(key), list) for key in _KEYS
     )
 
 

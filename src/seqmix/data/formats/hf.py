@@ -1,6 +1,8 @@
-"""Hugging Face datasets saved with save_to_disk: a folder with the columns tokens and ner_tags (or tags, or pos_tags).
+"""Hugging Face datasets saved with save_to_disk.
 
-Integer tags are decoded with the names the dataset carries; -1, as datasets use it, is a missing row. Nothing is ever downloaded.
+They have the columns tokens and ner_tags (or tags, or pos_tags).
+Integer tags are decoded with the dataset's names; -1 is a missing row, as is usual in datasets.
+Nothing is ever downloaded.
 """
 
 from __future__ import annotations
@@ -13,19 +15,19 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from seqmix.data.files import replacing
-from seqmix.data.formats.base import Format, Options, at, visible, writable_folder
+from seqmix.data.formats.base import Format, Options, at, check_replaceable, visible
+from seqmix.data.formats.jsonl_tokens import TAG_KEYS
 from seqmix.data.sentence import Row, Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.data.text import checked_offsets
 from seqmix.errors import DataError, MissingExtraError, TagError
 from seqmix.extras import import_extra
 
-_KEYS = ("ner_tags", "tags", "pos_tags")
 _NO_TAG = -1
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    """One sentence a row; without an id it is `folder:number`."""
+    """Yield one sentence per row; one without an id is `folder:number`."""
     datasets = _datasets()
     if (path / "dataset_dict.json").is_file():
         parts = sorted(file.parent.name for file in path.glob("*/dataset_info.json"))
@@ -39,12 +41,13 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
 
 
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
-    """A folder for load_from_disk. The tag names must be known before the first row, so sentences pass through a file beside it."""
+    """Write a folder for load_from_disk.
+
+    The tag names must be known before the first row, so sentences pass through a file.
+    """
     datasets = _datasets()
-    writable_folder(
-        path,
-        lambda file: file.suffix == ".arrow" or file.name in ("dataset_info.json", "state.json"),
-    )
+    names = ("dataset_info.json", "state.json")
+    check_replaceable(path, lambda file: file.suffix == ".arrow" or file.name in names)
     with replacing(path, folder=True) as beside, TemporaryDirectory(dir=beside) as work:
         tags: set[str] = set()
         with (Path(work) / "rows.jsonl").open("w", encoding="utf-8", newline="\n") as file:
@@ -53,9 +56,8 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
                 file.write(json.dumps(_record(sentence)) + "\n")
         with _quiet(datasets):
             data = _dataset(datasets, Path(work), TagSet.ordered(tags).tags if tags else ())
-            data.save_to_disk(
-                str(beside), num_shards=None if len(data) else 1
-            )  # left to itself it writes no file for no rows
+            # By default no file is written for no rows.
+            data.save_to_disk(str(beside), num_shards=None if len(data) else 1)
 
 
 def _datasets() -> Any:
@@ -63,39 +65,31 @@ def _datasets() -> Any:
 
 
 def _open(datasets: Any, path: Path) -> tuple[Any, list[str] | None, str | None]:
-    """The dataset with its useful columns, the names of integer tags, and the column the tags are in."""
+    """Return the dataset with its useful columns, the names of integer tags, and the tag column."""
     with _as_data_error(path):
         _check_files(path)
         data = datasets.load_from_disk(str(path))
     features = data.features
     if "tokens" not in features:
         raise DataError('expected a column "tokens"', path, None, ", ".join(features))
-    key = next((key for key in _KEYS if key in features), None)
+    key = next((key for key in TAG_KEYS if key in features), None)
     feature = getattr(features[key], "feature", None) if key else None
     names = feature.names if isinstance(feature, datasets.ClassLabel) else None
-    return (
-        data.select_columns([c for c in ("id", "tokens", key, "text", "offsets") if c in features]),
-        names,
-        key,
-    )
+    columns = [c for c in ("id", "tokens", key, "text", "offsets") if c in features]
+    return data.select_columns(columns), names, key
 
 
 def _check_files(path: Path) -> None:
-    """Refuse a dataset that names files elsewhere: the library would open them."""
-    named = [
-        str(file["filename"])
-        for file in json.loads((path / "state.json").read_text(encoding="utf-8"))["_data_files"]
-    ]
-    strange = next(
-        (name for name in named if name != Path(name).name or name == ".." or "\\" in name), None
-    )
-    if strange is not None:
-        raise DataError(
-            "expected the files of a dataset to lie in its own folder",
-            path / "state.json",
-            None,
-            strange,
-        )
+    """Refuse a dataset that names files outside its folder: the library would open them."""
+    state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    for name in (str(file["filename"]) for file in state["_data_files"]):
+        if name != Path(name).name or name == ".." or "\\" in name:
+            raise DataError(
+                "expected the files of a dataset to lie in its own folder",
+                path / "state.json",
+                None,
+                name,
+            )
 
 
 def _rows(data: Any, path: Path) -> Iterator[dict[str, Any]]:
@@ -106,16 +100,12 @@ def _rows(data: Any, path: Path) -> Iterator[dict[str, Any]]:
 def _sentence(
     row: dict[str, Any], key: str | None, names: list[str] | None, id: str, options: Options
 ) -> Sentence:
-    tokens, tags, text, offsets = (
-        row["tokens"],
-        row.get(key or ""),
-        row.get("text"),
-        row.get("offsets"),
-    )
+    tokens, tags = row["tokens"], row.get(key or "")
+    text, offsets = row.get("text"), row.get("offsets")
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise DataError('expected "tokens" to be a list of strings', text=str(tokens))
     if tags is not None and not isinstance(tags, list):
-        raise DataError(f'expected "{key}" to be a list, one entry a token', text=str(tags))
+        raise DataError(f'expected "{key}" to be a list, one entry per token', text=str(tags))
     rows = tuple(_row(tag, names) for tag in tags or ())
     id = str(row["id"]) if row.get("id") is not None else id
     if isinstance(text, str) and offsets is not None:
@@ -173,7 +163,7 @@ def _as_data_error(path: Path) -> Iterator[None]:
         yield
     except (DataError, MissingExtraError):
         raise
-    except Exception as error:  # pyarrow and datasets each have errors of their own
+    except Exception as error:  # pyarrow and datasets each have their own errors
         raise DataError(
             f"expected a dataset saved with save_to_disk ({type(error).__name__})",
             path,
@@ -184,13 +174,13 @@ def _as_data_error(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _quiet(datasets: Any) -> Iterator[None]:
-    """No progress bars while a file is written."""
-    shown = datasets.are_progress_bars_disabled() is False
+    """Hide progress bars while a file is written."""
+    enabled = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
         yield
     finally:
-        if shown:
+        if enabled:
             datasets.enable_progress_bars()
 
 

@@ -1,7 +1,10 @@
-"""JSON lines of raw text and character spans: {"id": …, "text": …, "spans": [{"start": 0, "end": 4, "label": "PER"}]}.
+"""JSON lines of raw text and character spans.
 
-"tokens" are the tokens as [start, end] pairs; without them our tokenizer cuts the text. Empty "spans" mean that nothing in the text is a
-span, no "spans" that nobody has labeled it. Rows that spans cannot say (soft, missing, NOUN) stand in "tags" as jsonl-tokens writes them.
+    {"id": …, "text": …, "spans": [{"start": 0, "end": 4, "label": "PER"}]}
+
+"tokens" are the tokens as [start, end] pairs; without them our tokenizer cuts the text.
+Empty "spans" mean that nothing in the text is a span, no "spans" that the text is unlabeled.
+Rows that spans cannot express (soft, missing, NOUN) are in "tags", as in jsonl-tokens.
 """
 
 from __future__ import annotations
@@ -12,61 +15,48 @@ from typing import Any
 
 from seqmix.data.formats.base import Format, Options, at
 from seqmix.data.formats.charspans import (
-    char_span,
     from_spans,
     is_spans,
     list_of,
+    offsets_of,
+    span_of,
+    span_records,
     surface,
     text_of,
-    to_spans,
 )
 from seqmix.data.formats.jsonl_tokens import plain_rows, rows_of
 from seqmix.data.formats.records import identify, json_lines, write_lines
 from seqmix.data.sentence import Sentence
-from seqmix.data.text import checked_offsets
 from seqmix.errors import DataError
 
 _DOCCANO = ("label", "labels", "entities")
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    """One sentence a line; without an id it is `stem:line`."""
+    """Yield one sentence per line; one without an id is `stem:line`."""
     for line, record, text in json_lines(path):
         with at(path, line, text):
             yield _sentence(record, identify(record, path, line), options)
 
 
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
-    """One object a line."""
+    """Write one object per line."""
     write_lines((_record(sentence, options) for sentence in sentences), path)
 
 
 def _sentence(record: dict[str, Any], id: str, options: Options) -> Sentence:
     text = text_of(record)
-    offsets = (
-        None
-        if record.get("tokens") is None
-        else checked_offsets(record["tokens"], text, '"tokens"')
-    )
+    offsets = offsets_of(record, text)
     if record.get("tags") is not None:
         return from_spans(id, text, None, options, offsets).with_tags(rows_of(record, "tags"))
     if record.get("spans") is None:
         if any(isinstance(record.get(key), list) for key in _DOCCANO):
             raise DataError(
-                'expected "spans"; records with "label" or "entities" are read by the format doccano'
+                'expected "spans"; the format doccano reads records with "label" or "entities"'
             )
         return from_spans(id, text, None, options, offsets)
-    return from_spans(
-        id, text, [_span(span) for span in list_of(record, "spans")], options, offsets
-    )
-
-
-def _span(span: Any) -> Any:
-    if not isinstance(span, dict):
-        raise DataError(
-            'expected a span to be an object with "start", "end" and "label"', text=str(span)
-        )
-    return char_span(span.get("start"), span.get("end"), span.get("label"))
+    spans = [span_of(span) for span in list_of(record, "spans")]
+    return from_spans(id, text, spans, options, offsets)
 
 
 def _record(sentence: Sentence, options: Options) -> dict[str, Any]:
@@ -79,9 +69,7 @@ def _record(sentence: Sentence, options: Options) -> dict[str, Any]:
     if not is_spans(sentence):
         record["tags"] = plain_rows(sentence)
     elif sentence.labeled:
-        record["spans"] = [
-            {"start": s.start, "end": s.end, "label": s.type} for s in to_spans(sentence, offsets)
-        ]
+        record["spans"] = span_records(sentence, offsets)
     return record
 
 

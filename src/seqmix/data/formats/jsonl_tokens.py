@@ -1,7 +1,8 @@
 """JSON lines of tokens and tags: {"id": …, "tokens": […], "ner_tags": […]}.
 
-A tag is a string, null (a missing row) or an object of weights (a soft row): this is the format that holds everything we know. When
-sentences were cut from raw text, "text" and "offsets" stand beside. "tags" and "pos_tags" are read like "ner_tags".
+A tag is a string, null (a missing row) or an object of weights (a soft row), so that this format
+holds everything; "text" and "offsets" are added for sentences that were cut from raw text.
+"tags" and "pos_tags" are read like "ner_tags".
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from seqmix.data.sentence import Row, Sentence
 from seqmix.data.text import checked_offsets
 from seqmix.errors import DataError, TagError
 
-_KEYS = ("ner_tags", "tags", "pos_tags")
+TAG_KEYS = ("ner_tags", "tags", "pos_tags")
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    """One sentence a line; without an id it is `stem:line`."""
+    """Yield one sentence per line; one without an id is `stem:line`."""
     for line, record, text in json_lines(path):
         with at(path, line, text):
             sentence = from_record(record, identify(record, path, line))
@@ -31,16 +32,16 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
 
 
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
-    """One object a line."""
+    """Write one object per line."""
     write_lines((to_record(sentence) for sentence in sentences), path)
 
 
 def from_record(record: dict[str, Any], id: str) -> Sentence:
-    """The sentence one JSON object describes."""
+    """Return the sentence of a JSON object."""
     tokens = record.get("tokens")
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise DataError('expected "tokens" to be a list of strings')
-    rows = next((rows_of(record, key) for key in _KEYS if record.get(key) is not None), ())
+    rows = next((rows_of(record, key) for key in TAG_KEYS if record.get(key) is not None), ())
     text, offsets = record.get("text"), record.get("offsets")
     if text is None or offsets is None:
         return Sentence(id, tuple(tokens), rows)
@@ -50,7 +51,7 @@ def from_record(record: dict[str, Any], id: str) -> Sentence:
 
 
 def to_record(sentence: Sentence) -> dict[str, Any]:
-    """A sentence as one JSON object."""
+    """Return a sentence as a JSON object."""
     record: dict[str, Any] = {"id": sentence.id, "tokens": list(sentence.tokens)}
     if sentence.labeled:
         record["ner_tags"] = plain_rows(sentence)
@@ -60,23 +61,20 @@ def to_record(sentence: Sentence) -> dict[str, Any]:
 
 
 def plain_rows(sentence: Sentence) -> list[Any]:
-    """Tag rows as JSON has them."""
+    """Return tag rows as JSON values."""
     return [row if row is None or isinstance(row, str) else dict(row) for row in sentence.tags]
 
 
 def rows_of(record: dict[str, Any], key: str) -> tuple[Row, ...]:
-    """Tag rows out of a record: the inverse of `plain_rows`."""
+    """Return the tag rows in a record: the inverse of `plain_rows`."""
     rows = record[key]
     if not isinstance(rows, list):
-        raise DataError(f'expected "{key}" to be a list, one entry a token')
+        raise DataError(f'expected "{key}" to be a list, one entry per token')
     for row in rows:
         soft = isinstance(row, dict) and all(isinstance(w, int | float) for w in row.values())
         if not (row is None or isinstance(row, str) or soft):
-            hint = (
-                "; integer tags need their names: read the Hugging Face dataset instead"
-                if isinstance(row, int)
-                else ""
-            )
+            hint = "; integer tags need their names: read the Hugging Face dataset instead"
+            hint = hint if isinstance(row, int) else ""
             raise DataError(
                 f"expected a tag to be a string, null or an object of weights{hint}",
                 text=json.dumps(row),

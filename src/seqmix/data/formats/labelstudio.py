@@ -1,8 +1,10 @@
-"""Label Studio: its JSON export (an array of tasks), or tasks one a line.
+"""Label Studio: its JSON export (an array of tasks), or one task per line.
 
-Of the annotations of a task the last that was not cancelled counts; an empty one says that nothing in the text is a span. Predictions are
-never read as labels: a task that has nothing else is unlabeled. Written tasks can be imported into a project whose configuration names its
-parts as the templates do: <Labels name="label" toName="text"> and <Text name="text" value="$text">.
+The last annotation of a task that was not cancelled counts; an empty one means that nothing in the
+text is a span.
+Predictions are never read as labels: a task that has nothing else is unlabeled.
+Written tasks can be imported into a project whose configuration has the names of the templates:
+<Labels name="label" toName="text"> and <Text name="text" value="$text">.
 """
 
 from __future__ import annotations
@@ -17,30 +19,29 @@ from seqmix.data.formats.charspans import (
     confirmed,
     from_spans,
     list_of,
+    offsets_of,
     surface,
     to_spans,
+    unusual_offsets,
 )
 from seqmix.data.formats.records import identify, json_records, write_records
 from seqmix.data.sentence import Sentence
-from seqmix.data.text import CharSpan, checked_offsets, tokenize
+from seqmix.data.text import CharSpan
 from seqmix.errors import DataError
 
-_ELSEWHERE = (
-    "hypertextlabels",
-    "paragraphlabels",
-    "timeserieslabels",
-)  # spans whose offsets are not in the text
+# Results whose offsets are not offsets of the text.
+_NOT_TEXT = ("hypertextlabels", "paragraphlabels", "timeserieslabels")
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    """One sentence a task; its id is the data's own, or Label Studio's, or `stem:line`."""
+    """Yield one sentence per task; its id is that of the data, of Label Studio, or `stem:line`."""
     for line, task, text in json_records(path):
         with at(path, line, text):
             yield _sentence(task, path, line, options)
 
 
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
-    """An array of tasks; one a line where the name ends in .jsonl."""
+    """Write an array of tasks, or one task per line if the name ends in .jsonl."""
     write_records((_task(sentence, options) for sentence in sentences), path)
 
 
@@ -50,25 +51,15 @@ def _sentence(task: dict[str, Any], path: Path, line: int, options: Options) -> 
         raise DataError('expected a task with "data"')
     results = _results(task)
     text = _text(data, results or [])
-    found = (
-        None
-        if results is None
-        else [span for result in results for span in _spans(result, text, options)]
-    )
-    offsets = (
-        None if data.get("tokens") is None else checked_offsets(data["tokens"], text, '"tokens"')
-    )
-    return from_spans(
-        identify(data if data.get("id") is not None else task, path, line),
-        text,
-        found,
-        options,
-        offsets,
-    )
+    labels = None
+    if results is not None:
+        labels = [span for result in results for span in _spans(result, text, options)]
+    id = identify(data if data.get("id") is not None else task, path, line)
+    return from_spans(id, text, labels, options, offsets_of(data, text))
 
 
 def _results(task: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """What the last annotation says; None when there is none."""
+    """Return the results of the last annotation, or None if there is none."""
     annotations = list_of(task, "annotations") if task.get("annotations") is not None else []
     if not all(isinstance(annotation, dict) for annotation in annotations):
         raise DataError('expected "annotations" to be objects with a "result"')
@@ -82,7 +73,7 @@ def _results(task: dict[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def _text(data: dict[str, Any], results: list[dict[str, Any]]) -> str:
-    """The text that was labeled: "text", the field the results point to, or the only string there is."""
+    """Return the field "text", the field that the results point to, or the only string."""
     for key in ("text", *(str(result.get("to_name")) for result in results)):
         if isinstance(data.get(key), str):
             return str(data[key])
@@ -96,7 +87,7 @@ def _text(data: dict[str, Any], results: list[dict[str, Any]]) -> str:
 
 
 def _spans(result: dict[str, Any], text: str, options: Options) -> Iterator[CharSpan]:
-    if result.get("type") in _ELSEWHERE:
+    if result.get("type") in _NOT_TEXT:
         raise DataError(
             "expected results of type labels on plain text", text=str(result.get("type"))
         )
@@ -117,19 +108,11 @@ def _spans(result: dict[str, Any], text: str, options: Options) -> Iterator[Char
 
 def _task(sentence: Sentence, options: Options) -> dict[str, Any]:
     text, offsets = surface(sentence, options)
-    data: dict[str, Any] = {"id": sentence.id, "text": text}
-    if tokenize(text) != offsets:
-        data["tokens"] = [list(pair) for pair in offsets]
+    data: dict[str, Any] = {"id": sentence.id, "text": text, **unusual_offsets(text, offsets)}
     task: dict[str, Any] = {"data": data}
     if sentence.labeled:
-        task["annotations"] = [
-            {
-                "result": [
-                    _result(span, number, text)
-                    for number, span in enumerate(to_spans(sentence, offsets), 1)
-                ]
-            }
-        ]
+        spans = enumerate(to_spans(sentence, offsets), 1)
+        task["annotations"] = [{"result": [_result(span, n, text) for n, span in spans]}]
     return task
 
 

@@ -1,6 +1,10 @@
-"""Prodigy's JSON lines: {"text": …, "tokens": [{"text": …, "start": 0, "end": 4, "id": 0, "ws": true}], "spans": […], "answer": "accept"}.
+"""Prodigy's JSON lines.
 
-Answers other than accept are passed over and counted: a rejected span says nothing certain. A task without spans and answer is unlabeled.
+    {"text": …, "tokens": [{"text": …, "start": 0, "end": 4, "id": 0, "ws": true}],
+     "spans": […], "answer": "accept"}
+
+Answers other than accept are skipped and counted: a rejected span says nothing certain.
+A task without spans and answer is unlabeled.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from seqmix.data.formats.charspans import (
     char_span,
     from_spans,
     list_of,
+    span_of,
     surface,
     text_of,
     to_spans,
@@ -29,7 +34,7 @@ ACCEPT = "accept"
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    """One sentence a line; without an id it is `stem:line`."""
+    """Yield one sentence per line; one without an id is `stem:line`."""
     for line, record, text in json_lines(path):
         with at(path, line, text):
             if record.get("answer", ACCEPT) != ACCEPT:
@@ -39,7 +44,7 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
 
 
 def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
-    """One object a line."""
+    """Write one object per line."""
     write_lines(
         (_record(without_space_tokens(sentence, "prodigy"), options) for sentence in sentences),
         path,
@@ -49,40 +54,28 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
 def _sentence(record: dict[str, Any], id: str, options: Options) -> Sentence:
     text = text_of(record)
     tokens = None if record.get("tokens") is None else _offsets(record, text)
-    found = (
-        [_span(item, tokens) for item in list_of(record, "spans")]
-        if record.get("spans") is not None
-        else None
-    )
-    if found is None and "answer" in record:
-        found = []  # accepted as it stands: nothing in it is a span
-    # spaCy makes tokens of stray white space; we do not
-    return from_spans(
-        id,
-        text,
-        found,
-        options,
-        tokens and tuple((a, b) for a, b in tokens if not text[a:b].isspace()),
-    )
+    labels = None
+    if record.get("spans") is not None:
+        labels = [_span(item, tokens) for item in list_of(record, "spans")]
+    elif "answer" in record:
+        labels = []  # accepted without any span
+    # spaCy makes tokens of stray white space; we do not.
+    offsets = tokens and tuple((a, b) for a, b in tokens if not text[a:b].isspace())
+    return from_spans(id, text, labels, options, offsets)
 
 
 def _offsets(record: dict[str, Any], text: str) -> Offsets:
     tokens = list_of(record, "tokens")
     if not all(isinstance(token, dict) for token in tokens):
         raise DataError('expected "tokens" to be objects with "start" and "end"')
-    return checked_offsets(
-        [[token.get("start"), token.get("end")] for token in tokens], text, '"tokens"'
-    )
+    pairs = [[token.get("start"), token.get("end")] for token in tokens]
+    return checked_offsets(pairs, text, '"tokens"')
 
 
 def _span(item: Any, tokens: Offsets | None) -> CharSpan:
-    """A span by its characters, or by its first and last token where it has nothing else."""
-    if not isinstance(item, dict):
-        raise DataError(
-            'expected a span to be an object with "start", "end" and "label"', text=str(item)
-        )
-    if "start" in item or tokens is None:
-        return char_span(item.get("start"), item.get("end"), item.get("label"))
+    """Return a span by its characters, or else by its first and last token."""
+    if not isinstance(item, dict) or "start" in item or tokens is None:
+        return span_of(item)
     first, last = item.get("token_start"), item.get("token_end")
     if type(first) is not int or type(last) is not int or not 0 <= first <= last < len(tokens):
         raise DataError(
@@ -94,22 +87,22 @@ def _span(item: Any, tokens: Offsets | None) -> CharSpan:
 
 def _record(sentence: Sentence, options: Options) -> dict[str, Any]:
     text, offsets = surface(sentence, options)
-    tokens = [
+    words = [
         {"text": text[a:b], "start": a, "end": b, "id": i, "ws": text[b : b + 1] == " "}
         for i, (a, b) in enumerate(offsets)
     ]
-    record: dict[str, Any] = {"id": sentence.id, "text": text, "tokens": tokens}
+    record: dict[str, Any] = {"id": sentence.id, "text": text, "tokens": words}
     if sentence.labeled:
         places = spans([str(tag) for tag in sentence.tags])
         record["spans"] = [
             {
-                "start": c.start,
-                "end": c.end,
-                "token_start": t.start,
-                "token_end": t.end - 1,
-                "label": c.type,
+                "start": chars.start,
+                "end": chars.end,
+                "token_start": tokens.start,
+                "token_end": tokens.end - 1,
+                "label": chars.type,
             }
-            for c, t in zip(to_spans(sentence, offsets), places, strict=True)
+            for chars, tokens in zip(to_spans(sentence, offsets), places, strict=True)
         ]
         record["answer"] = ACCEPT
     return record

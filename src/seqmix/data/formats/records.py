@@ -1,4 +1,4 @@
-"""JSON records out of files of any size: one a line, or the elements of one large array. And the array back into a file."""
+"""JSON records of files of any size: one per line, or the elements of one large array."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MAX_DEPTH = 100  # levels: far fewer than Python's recursion takes, and many mor
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
-    """Line number, object and the line itself; empty lines are passed over."""
+    """Yield line number, object and the line itself; empty lines are skipped."""
     for number, text in lines(path):
         if text.strip():
             yield number, _object(text, path, number), text
 
 
 def json_array(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
-    """The elements of a JSON array as `json_lines` gives them, read piece by piece so that a large export never sits in memory."""
+    """Yield the elements of a JSON array like `json_lines`, without reading the whole file."""
     line = 1
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as file:
@@ -42,7 +42,7 @@ def json_array(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
 
 
 def json_records(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
-    """Either of the two, by the first character of the file."""
+    """Yield the records of either kind of file, by its first character."""
     try:
         with path.open("rb") as file:
             start = file.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -52,19 +52,19 @@ def json_records(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
 
 
 def write_records(records: Iterable[dict[str, Any]], path: Path) -> None:
-    """An array; one a line where the name ends in .jsonl."""
+    """Write an array, or one record per line if the name ends in .jsonl."""
     (write_lines if path.name.lower().endswith(".jsonl") else write_array)(records, path)
 
 
 def write_lines(records: Iterable[dict[str, Any]], path: Path) -> None:
-    """One object a line, whole or not at all."""
+    """Write one object per line, completely or not at all."""
     with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
         for record in records:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
 def write_array(records: Iterable[dict[str, Any]], path: Path) -> None:
-    """One JSON array, an element a line, whole or not at all."""
+    """Write one JSON array, an element per line, completely or not at all."""
     with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
         between = "[\n"
         for record in records:
@@ -93,20 +93,20 @@ def _children(value: Any) -> Any:
 
 
 def identify(record: dict[str, Any], path: Path, number: int) -> str:
-    """The record's own id, or one from its place."""
+    """Return the record's id, or one made of its place."""
     return str(record["id"]) if record.get("id") is not None else f"{path.stem}:{number}"
 
 
 def _elements(file: IO[str], path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
-    """Decode from a buffer that is refilled when an element does not end in it."""
+    """Yield elements, decoded from a buffer that is refilled when an element does not end in it."""
     decoder = json.JSONDecoder()
-    buffer, at, line = _opened(file, path)
+    buffer, at, line = _array_start(file, path)
     while buffer:
-        found = _BETWEEN.match(buffer, at)
-        start, at = at, found.end() if found else at
+        between = _BETWEEN.match(buffer, at)
+        start, at = at, between.end() if between else at
         line += buffer.count("\n", start, at)
         if buffer[at : at + 1] == "]":
-            _ends(buffer[at + 1 :] + file.read(_CHUNK), path, line)
+            _check_end(buffer[at + 1 :] + file.read(_CHUNK), path, line)
             return
         try:
             record, end = decoder.raw_decode(buffer, at)
@@ -115,9 +115,7 @@ def _elements(file: IO[str], path: Path) -> Iterator[tuple[int, dict[str, Any], 
                 f"expected JSON objects ({_DEPTH})", path, line, buffer[at : at + 80]
             ) from error
         except ValueError as error:
-            size = max(
-                _CHUNK, len(buffer) - at
-            )  # grows with the element, so that a huge one stays linear
+            size = max(_CHUNK, len(buffer) - at)  # grows, so that a huge element takes linear time
             more = "" if _broken(error, len(buffer)) else file.read(size)
             if not more:
                 raise DataError(
@@ -138,8 +136,8 @@ def _elements(file: IO[str], path: Path) -> Iterator[tuple[int, dict[str, Any], 
         at = end
 
 
-def _opened(file: IO[str], path: Path) -> tuple[str, int, int]:
-    """A first buffer, where in it the array begins and in which line; an empty buffer when the file is empty."""
+def _array_start(file: IO[str], path: Path) -> tuple[str, int, int]:
+    """Return a first buffer, where in it the array starts, and the line; it is empty for no file."""
     buffer, line = file.read(_CHUNK), 1
     while buffer and not buffer.strip(_SPACE):
         line += buffer.count("\n")
@@ -152,13 +150,13 @@ def _opened(file: IO[str], path: Path) -> tuple[str, int, int]:
 
 
 def _broken(error: ValueError, end: int) -> bool:
-    """Whether more text could not mend it: only at the end of the buffer, or in a string, may the text be merely cut."""
+    """Whether more text could not help: text is only cut at the end of the buffer, or in a string."""
     return not isinstance(error, json.JSONDecodeError) or (
         error.pos < end - 16 and not error.msg.startswith("Unterminated")
     )
 
 
-def _ends(rest: str, path: Path, line: int) -> None:
+def _check_end(rest: str, path: Path, line: int) -> None:
     if rest.strip():
         raise DataError("expected nothing after the closing ]", path, line, rest.strip()[:80])
 
@@ -168,15 +166,15 @@ def _object(text: str, path: Path, line: int) -> dict[str, Any]:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
         why = _DEPTH if isinstance(error, RecursionError) else getattr(error, "msg", str(error))
-        raise DataError(f"expected one JSON object a line ({why})", path, line, text) from error
+        raise DataError(f"expected one JSON object per line ({why})", path, line, text) from error
     if not isinstance(record, dict):
-        raise DataError("expected one JSON object a line", path, line, text)
+        raise DataError("expected one JSON object per line", path, line, text)
     _refuse_deep(record, text, path, line)
     return _whole(record, text, path, line)
 
 
 def _refuse_deep(record: dict[str, Any], text: str, path: Path, line: int) -> None:
-    """subtle: what could just be read may be too deep to be written or shown, a few calls further down."""
+    """Refuse a record that could just be read, but would be too deep to be written or shown."""
     if text.count("[") + text.count("{") > MAX_DEPTH and is_deep(record):
         raise DataError(
             f"expected JSON objects of at most {MAX_DEPTH} levels ({_DEPTH})", path, line, text[:80]
@@ -184,7 +182,7 @@ def _refuse_deep(record: dict[str, Any], text: str, path: Path, line: int) -> No
 
 
 def _whole(record: dict[str, Any], text: str, path: Path, line: int) -> dict[str, Any]:
-    r"""The record, once it is certain that its text can be written again: JSON can name half a character (\ud83d)."""
+    r"""Return the record; half a character (\ud83d), which could not be written, is an error."""
     if "\\ud" in text or "\\uD" in text:
         try:
             json.dumps(record, ensure_ascii=False).encode()

@@ -1,4 +1,4 @@
-"""Raw text, one sentence a line, no labels: what a pool often starts as. Reading only."""
+"""Raw text, one unlabeled sentence per line: what a pool often starts as; for reading only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seqmix.data.text import from_text
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    """One unlabeled sentence for each line that is not empty, as `stem:line`."""
+    """Yield one sentence for each line that is not empty, as `stem:line`."""
     for number, text in lines(path):
         if text.strip():
             yield from_text(f"{path.stem}:{number}", text)
