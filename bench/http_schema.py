@@ -27,7 +27,8 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from schemathesis import GenerationMode
 
 from seqmix.data.samples import sample
-from seqmix.serve.project import Settings, create_project, open_project
+from seqmix.serve.project import create_project, open_project
+from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.annotators import add_annotator, find_annotator
 from seqmix.serve.store.records import Annotator
 from seqmix.serve.web.app import create_app
@@ -42,7 +43,7 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
     create_project(
         folder,
         (s.unlabeled() for s in sample("gazette:train")[:200]),
-        Settings("schema", ("PER", "LOC")),
+        ProjectSettings("schema", ("PER", "LOC")),
     )
     with open_project(folder) as project:
         token = add_annotator(project.store, "Ada", admin=True)

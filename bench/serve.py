@@ -29,7 +29,8 @@ import numpy as np
 from seqmix.data.samples import sample
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
-from seqmix.serve.project import Settings, create_project, open_project
+from seqmix.serve.project import create_project, open_project
+from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.annotators import add_annotator
 from seqmix.serve.store.current import current_answers
 from seqmix.serve.store.events import read_events
@@ -197,7 +198,9 @@ def main() -> int:
         tags = TagSet.of(sample("gazette:train")).types
         start = time.monotonic()
         create_project(
-            folder, corpus(given.sentences, np.random.default_rng(0)), Settings("large", tags)
+            folder,
+            corpus(given.sentences, np.random.default_rng(0)),
+            ProjectSettings("large", tags),
         )
         print(f"{given.sentences} sentences in {time.monotonic() - start:.0f} s")
         with open_project(folder) as project:

@@ -24,10 +24,10 @@ from seqmix.data.text import from_text
 from seqmix.serve.store.annotators import add_annotator, annotator_by_token
 from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.engine import sqlite_url
-from seqmix.serve.store.queue import Rules, next_sentence
+from seqmix.serve.store.queue import Rules, next_sentence, unlabeled_ids
 from seqmix.serve.store.rankings import publish_generation
 from seqmix.serve.store.records import Generation, Mark, Rank
-from seqmix.serve.store.sentences import add_sentences, reserve_audit, unlabeled_ids
+from seqmix.serve.store.sentences import add_sentences, reserve_audit
 from seqmix.serve.store.store import Store, create_store, open_store
 
 

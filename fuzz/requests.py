@@ -14,7 +14,8 @@ from urllib.parse import unquote
 
 from fuzz.readers import gazette
 from fuzz.target import Finding, Target
-from seqmix.serve.project import Settings, create_project, open_project
+from seqmix.serve.project import create_project, open_project
+from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.annotators import add_annotator, find_annotator
 from seqmix.serve.store.records import Annotator
 from seqmix.serve.web.app import create_app
@@ -116,7 +117,7 @@ class _Server:
         self._folder = tempfile.TemporaryDirectory()
         place = Path(self._folder.name) / "project"
         create_project(
-            place, (s.unlabeled() for s in gazette(40)), Settings("fuzz", ("PER", "LOC"))
+            place, (s.unlabeled() for s in gazette(40)), ProjectSettings("fuzz", ("PER", "LOC"))
         )
         self._project = open_project(place)
         self.token = secrets.token_urlsafe(32).encode()

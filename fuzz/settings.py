@@ -106,7 +106,7 @@ def _seeds(data: bytes, folder: Path) -> None:
 
 
 def _project(data: bytes, folder: Path) -> None:
-    from seqmix.serve.project import SETTINGS, read_settings
+    from seqmix.serve.settings import SETTINGS, read_settings
 
     (folder / SETTINGS).write_bytes(data)
     settings = read_settings(folder)

@@ -38,6 +38,7 @@ def values(package: str) -> Iterator[type]:
         "data",
         "loop",
         "query",
+        "serve.agreement",
         "serve.estimates",
         "serve.store.queue",
         "serve.store.records",

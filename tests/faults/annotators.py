@@ -17,7 +17,8 @@ from typing import Any
 
 from seqmix.app.cli import run
 from seqmix.data.sentence import Sentence
-from seqmix.serve.project import Settings, create_project, open_project
+from seqmix.serve.project import create_project, open_project
+from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.current import current_answers
 from tests.faults import forked, mounts
 
@@ -120,7 +121,7 @@ def _make(folder: Path) -> None:
     sentences = (
         Sentence(f"s{i}", ("Lena", "left", "Oslo", str(i), ".")) for i in range(_SENTENCES)
     )
-    create_project(folder, sentences, Settings("names", ("PER", "LOC"), audit_share=0.0))
+    create_project(folder, sentences, ProjectSettings("names", ("PER", "LOC"), audit_share=0.0))
 
 
 def _serve(folder: Path, log: Path) -> forked.Child:

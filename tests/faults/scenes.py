@@ -25,12 +25,14 @@ from seqmix.data.files import LEFTOVER
 from seqmix.data.samples import sample
 from seqmix.errors import SeqMixError
 from seqmix.loop.rounds import read_rounds
-from seqmix.serve.project import Settings, create_project, open_project
+from seqmix.serve.project import create_project, open_project
+from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.annotators import add_annotator
 from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.current import current_answers
+from seqmix.serve.store.queue import unlabeled_ids
 from seqmix.serve.store.rankings import read_generations
-from seqmix.serve.store.sentences import read_sentences, unlabeled_ids
+from seqmix.serve.store.sentences import read_sentences
 from seqmix.serve.trainer.trainer import Trainer
 from seqmix.tagger import Tagger
 from tests.faults import forked
@@ -220,7 +222,7 @@ class Background:
 
     def prepare(self, root: Path) -> None:
         sentences = [sentence.unlabeled() for sentence in tiny.toy(24)]
-        settings = Settings(
+        settings = ProjectSettings(
             "toys",
             ("PER", "LOC", "ORG"),
             batch=6,

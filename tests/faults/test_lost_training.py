@@ -9,8 +9,8 @@ import pytest
 
 from seqmix.serve.project import open_project
 from seqmix.serve.store.answers import save_answer
+from seqmix.serve.store.queue import unlabeled_ids
 from seqmix.serve.store.rankings import read_generations
-from seqmix.serve.store.sentences import unlabeled_ids
 from seqmix.tagger import Tagger
 from seqmix.tagger.network import Network
 from tests.faults.scenes import Background, Scene, Simulate, Stage, Train

@@ -18,7 +18,8 @@ import pytest
 
 from seqmix.app.cli import run
 from seqmix.data import formats
-from seqmix.serve.project import Settings, create_project
+from seqmix.serve.project import create_project
+from seqmix.serve.settings import ProjectSettings
 from tests.support import tiny
 from tests.support.waiting import until
 
@@ -89,7 +90,7 @@ def test_tokens_of_annotators_are_in_no_file_no_log_and_no_command_line(
     create_project(
         folder,
         [s.unlabeled() for s in tiny.toy(8)],
-        Settings("names", ("PER",), audit_share=0.0, encoder=encoder, augment="none"),
+        ProjectSettings("names", ("PER",), audit_share=0.0, encoder=encoder, augment="none"),
     )
     assert run(["project", str(folder), "--add", "Ada"]) == 0
     ada = capsys.readouterr().out.strip().partition("token=")[2]

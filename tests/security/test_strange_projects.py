@@ -17,7 +17,8 @@ from seqmix.data.text import from_text
 from seqmix.errors import DataError, RunError, SeqMixError, StoreError
 from seqmix.loop import run as loop
 from seqmix.serve.labelstudio.database import File
-from seqmix.serve.project import Settings, create_project, open_project, read_settings
+from seqmix.serve.project import create_project, open_project
+from seqmix.serve.settings import ProjectSettings, read_settings
 from seqmix.serve.trainer.supervisor import Supervisor
 from tests.support.waiting import until
 
@@ -29,7 +30,7 @@ def project(tmp_path: Path) -> Path:
     create_project(
         tmp_path / "p",
         [from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(12)],
-        Settings("notes", ("PER", "LOC")),
+        ProjectSettings("notes", ("PER", "LOC")),
     )
     return tmp_path / "p"
 

@@ -11,7 +11,8 @@ from seqmix.app.cli import run
 from seqmix.data.text import from_text
 from seqmix.errors import DataError
 from seqmix.serve.backup import back_up
-from seqmix.serve.project import Settings, create_project, open_project, read_settings
+from seqmix.serve.project import create_project, open_project
+from seqmix.serve.settings import ProjectSettings, read_settings
 from seqmix.serve.store.annotators import add_annotator
 from seqmix.serve.store.answers import rebuild, save_answer
 from seqmix.serve.store.current import current_answers
@@ -27,7 +28,7 @@ def folder(url, tmp_path) -> Path:
     create_project(
         tmp_path / "p",
         [from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(600)],
-        Settings("n", TAGS, remote),
+        ProjectSettings("n", TAGS, remote),
         "Rules.",
     )
     (tmp_path / "p" / "training.toml").write_text("[training]\nepochs = 1\n")
@@ -87,7 +88,7 @@ def test_every_answer_acknowledged_before_the_backup_began_is_in_it(folder, tmp_
 
 
 def test_a_backup_of_a_backup_is_the_same_and_none_is_written_over(tmp_path, capfd):
-    create_project(tmp_path / "p", [from_text("a", "Lena left")], Settings("n", TAGS))
+    create_project(tmp_path / "p", [from_text("a", "Lena left")], ProjectSettings("n", TAGS))
     assert run(["project", str(tmp_path / "p"), "--backup", str(tmp_path / "one")]) == 0
     assert "1 sentences and all answers up to event 0" in capfd.readouterr().out
     with open_project(tmp_path / "one") as own:

@@ -13,8 +13,10 @@ from seqmix.data.scheme import tag
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence, Span
 from seqmix.data.text import from_text
+from seqmix.loop.stopping import kappa
 from seqmix.serve import estimates
-from seqmix.serve.estimates import Agreement, Estimates, Progress, agreement, conflicts, span_counts
+from seqmix.serve.agreement import Agreement, agreement, conflicts
+from seqmix.serve.estimates import Estimates, Progress, span_counts
 from seqmix.serve.intervals import intervals, with_interval
 from seqmix.serve.store.annotators import add_annotator
 from seqmix.serve.store.answers import answer_version, save_answer, undo_answer
@@ -383,9 +385,9 @@ def test_kappa_is_scikit_learns(pairs):
     metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
     a, b = (list(side) for side in zip(*pairs, strict=True))
     if len({*a, *b}) == 1:
-        assert estimates.kappa(a, b) == 1.0
+        assert kappa(a, b) == 1.0
     else:
-        assert estimates.kappa(a, b) == pytest.approx(metrics.cohen_kappa_score(a, b))
+        assert kappa(a, b) == pytest.approx(metrics.cohen_kappa_score(a, b))
 
 
 def test_agreement_counts_only_what_both_were_sure_of(url):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seqmix.serve.forecast import outlook
+from seqmix.serve.forecast import forecast
 from seqmix.serve.intervals import F1, intervals, with_interval
 from tests.support.audits import audited, late_riser, population, power_law
 
@@ -60,7 +60,7 @@ def test_on_a_rising_curve_it_is_seldom_said_that_nothing_more_is_to_come(
     for _ in range(100):
         labeled = rng.choice([10, 15, 25]) * np.arange(1, models + 1.0)
         curve = rising(rng, labeled[0])
-        found = outlook(labeled, audited(curve(labeled), sentences, rng))
+        found = forecast(labeled, audited(curve(labeled), sentences, rng))
         assert found.low <= found.gain <= found.high
         if curve(labeled[-1] + found.labels) - curve(labeled[-1]) >= 0.01:
             climbing += 1
@@ -73,5 +73,5 @@ def test_on_a_level_curve_it_is_said_that_nothing_more_is_to_come():
     rng, said = np.random.default_rng(1), 0
     for _ in range(50):
         labeled = 20 * np.arange(1, 13.0)
-        said += outlook(labeled, audited(0.85 - 0.3 * np.exp(-labeled / 12), 40, rng)).little
+        said += forecast(labeled, audited(0.85 - 0.3 * np.exp(-labeled / 12), 40, rng)).little
     assert said >= 25

@@ -13,14 +13,8 @@ from sqlalchemy import Engine, event
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import from_text
 from seqmix.errors import ConfigError, DataError, StoreError, TagError
-from seqmix.serve.project import (
-    Settings,
-    change_settings,
-    check_tags,
-    create_project,
-    open_project,
-    read_settings,
-)
+from seqmix.serve.project import create_project, open_project
+from seqmix.serve.settings import ProjectSettings, change_settings, check_tags, read_settings
 from seqmix.serve.store.annotators import add_annotator, find_annotator
 from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.queue import Rules
@@ -29,7 +23,7 @@ from seqmix.serve.store.store import open_store
 from tests.support.postgres import wipe
 from tests.support.stores import TAGS, count_sentences, unlabeled
 
-SETTINGS = Settings("notes", TAGS)
+SETTINGS = ProjectSettings("notes", TAGS)
 
 
 def text(n: int = 20) -> list[Sentence]:
@@ -55,7 +49,7 @@ def test_a_project_is_a_folder_with_settings_guidelines_and_a_store(tmp_path):
 
 
 def test_settings_come_back_as_they_were(tmp_path):
-    given = Settings(
+    given = ProjectSettings(
         "Ünïcode «notes» 😀",
         ("PER", "Ort-1", "組織"),
         None,
@@ -103,7 +97,7 @@ def test_an_existing_project_is_left_alone(tmp_path):
     create_project(tmp_path / "p", text(), SETTINGS)
     before = (tmp_path / "p" / "store.sqlite").read_bytes()
 
-    with pytest.raises(StoreError, match="is a project already"):
+    with pytest.raises(StoreError, match="is already a project"):
         create_project(tmp_path / "p", text(3), SETTINGS)
     assert (tmp_path / "p" / "store.sqlite").read_bytes() == before
 
@@ -112,7 +106,7 @@ def test_an_existing_project_is_left_alone(tmp_path):
 def test_a_folder_with_files_of_the_same_names_is_left_alone(tmp_path, name):
     (tmp_path / "p" / name).mkdir(parents=True)
 
-    with pytest.raises(StoreError, match=f"holds a {name} that is no project's"):
+    with pytest.raises(StoreError, match=f"holds a {name} without a project"):
         create_project(tmp_path / "p", text(), SETTINGS)
     assert listed(tmp_path / "p") == [name]
 
@@ -151,11 +145,11 @@ def test_text_that_breaks_off_makes_no_project(url, tmp_path):
 
     remote = url if isinstance(url, str) else None
     with pytest.raises(DataError, match=r"notes\.jsonl:701: broken"):
-        create_project(tmp_path / "p", broken(), Settings("notes", TAGS, remote))
+        create_project(tmp_path / "p", broken(), ProjectSettings("notes", TAGS, remote))
 
     assert not (tmp_path / "p").exists()
     create_project(
-        tmp_path / "p", text(), Settings("notes", TAGS, remote)
+        tmp_path / "p", text(), ProjectSettings("notes", TAGS, remote)
     )  # nothing stands in the way of a second try
 
 
@@ -163,13 +157,14 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from seqmix.data.text import from_text
-from seqmix.serve.project import Settings, create_project
+from seqmix.serve.project import create_project
+from seqmix.serve.settings import ProjectSettings
 def text():
     for i in range(2000):
         yield from_text(f"s:{i}", f"Lena {i}")
         if i == 1500:
             os.kill(os.getpid(), signal.SIGKILL)
-create_project(Path(sys.argv[1]), text(), Settings("notes", ("PER", "LOC"), sys.argv[2] or None))
+create_project(Path(sys.argv[1]), text(), ProjectSettings("notes", ("PER", "LOC"), sys.argv[2] or None))
 """
 
 
@@ -180,7 +175,7 @@ def test_a_kill_while_it_is_made_stands_in_the_way_of_nothing(url, tmp_path):
 
     with pytest.raises(StoreError, match="seqmix init creates one"):
         open_project(tmp_path / "p")
-    create_project(tmp_path / "p", text(), Settings("notes", TAGS, remote or None))
+    create_project(tmp_path / "p", text(), ProjectSettings("notes", TAGS, remote or None))
     with open_project(tmp_path / "p") as project:
         assert count_sentences(project.store) == 20
 
@@ -190,7 +185,7 @@ def test_a_team_keeps_its_store_in_postgresql_and_a_password_is_for_the_owner_on
 ):
     wipe(database)
     url = database.replace("postgres@", "postgres:secret@")
-    create_project(tmp_path / "p", text(), Settings("notes", TAGS, url))
+    create_project(tmp_path / "p", text(), ProjectSettings("notes", TAGS, url))
 
     assert listed(tmp_path / "p") == ["project.toml"]
     assert (tmp_path / "p" / "project.toml").stat().st_mode & 0o777 == 0o600
@@ -198,7 +193,7 @@ def test_a_team_keeps_its_store_in_postgresql_and_a_password_is_for_the_owner_on
         assert count_sentences(project.store) == 20
         assert "secret" not in project.store.place
     with pytest.raises(StoreError, match="already holds a project"):
-        create_project(tmp_path / "q", text(), Settings("notes", TAGS, url))
+        create_project(tmp_path / "q", text(), ProjectSettings("notes", TAGS, url))
     assert listed(tmp_path) == ["p"]
     change_settings(tmp_path / "p", batch=5)
     assert (tmp_path / "p" / "project.toml").stat().st_mode & 0o777 == 0o600
@@ -220,7 +215,7 @@ def test_a_project_without_its_store_says_so(tmp_path):
     create_project(tmp_path / "p", text(), SETTINGS)
     (tmp_path / "p" / "store.sqlite").unlink()
 
-    with pytest.raises(StoreError, match="is not whole"):
+    with pytest.raises(StoreError, match="is incomplete"):
         open_project(tmp_path / "p")
     assert not (tmp_path / "p" / "store.sqlite").exists()
 
@@ -231,12 +226,12 @@ def test_a_project_without_its_store_says_so(tmp_path):
         ("format_version = 2", "upgrade seqmix"),
         ('format_version = "1"', "format_version"),
         ("colour = 1", "there is no setting 'colour'; there are name, tags"),
-        ('batch = "ten"', "batch is 'ten'"),
-        ("batch = true", "batch is True"),
-        ("batch = 0", "batch is 0; it must lie between 1 and"),
-        ("audit_share = 1.5", "audit_share is 1.5; it must lie between 0 and 0.9"),
-        ("overlap_share = -0.1", "overlap_share is -0.1"),
-        ('direction = "up"', "direction is 'up'; it must be one of auto, ltr, rtl"),
+        ('batch = "ten"', "batch must be an integer; got 'ten'"),
+        ("batch = true", "batch must be an integer; got True"),
+        ("batch = 0", "batch must be between 1 and 100000; got 0"),
+        ("audit_share = 1.5", "audit_share must be between 0 and 0.9; got 1.5"),
+        ("overlap_share = -0.1", "overlap_share must be between 0 and 1; got -0.1"),
+        ('direction = "up"', "direction must be one of auto, ltr, rtl; got 'up'"),
         ('tags = ["PER", "LOC", "PER"]', "named twice"),
         ("tags = [1]", "printable"),
         ('name = ""', "name of a project"),
@@ -267,7 +262,7 @@ def test_tags_can_be_added_but_not_taken_away(tmp_path):
     change_settings(tmp_path / "p", tags=TAGS)
     with pytest.raises(
         ConfigError,
-        match="the tag 'ORG' is missing; tags can be added to a project, not taken away",
+        match="the tag 'ORG' is missing; tags can be added to a project but not removed",
     ):
         open_project(tmp_path / "p")
 
@@ -302,7 +297,7 @@ def test_tags_that_cannot_be_used_are_refused(tags):
 
 def test_thirty_five_tags_are_as_many_as_there_are_keys():
     check_tags([f"T{i}" for i in range(35)])
-    with pytest.raises(TagError, match="at most 35 tags, one a key; found 36"):
+    with pytest.raises(TagError, match="at most 35 tags, since each has a key; found 36"):
         check_tags([f"T{i}" for i in range(36)])
 
 
@@ -322,7 +317,7 @@ def test_the_serving_parts_without_a_model_load_no_torch():
 
 def test_a_store_may_be_opened_by_its_url_alone(database, tmp_path):
     wipe(database)
-    create_project(tmp_path / "p", text(), Settings("notes", TAGS, database))
+    create_project(tmp_path / "p", text(), ProjectSettings("notes", TAGS, database))
 
     with open_store(database) as store:
         assert store.tags == TAGS
@@ -360,7 +355,7 @@ elif sys.argv[3] == "commit":  # of PostgreSQL, when the folder is in its place
             yield part
         die()
     project.building = placed
-settings = project.Settings("notes", ("PER", "LOC"), sys.argv[2] or None)
+settings = project.ProjectSettings("notes", ("PER", "LOC"), sys.argv[2] or None)
 project.create_project(Path(sys.argv[1]), (from_text(f"s:{i}", f"Lena {i}") for i in range(20)), settings, "Mark names.")
 """
 
@@ -377,7 +372,9 @@ def test_a_kill_at_the_end_of_init_stands_in_the_way_of_nothing(url, tmp_path, a
     if remote or at == "settings":
         with pytest.raises(StoreError, match="seqmix init creates one"):
             open_project(folder)
-        create_project(folder, text(), Settings("notes", TAGS, remote or None), "Mark names.")
+        create_project(
+            folder, text(), ProjectSettings("notes", TAGS, remote or None), "Mark names."
+        )
     with open_project(folder) as project:
         assert count_sentences(project.store) == 20
     assert listed(folder) == sorted(
@@ -418,8 +415,10 @@ def test_a_commit_that_fails_leaves_no_folder(database, tmp_path):
     event.listen(Engine, "commit", fail)
     try:
         with pytest.raises(StoreError, match="connection is gone"):
-            create_project(tmp_path / "p", text(), Settings("notes", TAGS, database), "Mark names.")
+            create_project(
+                tmp_path / "p", text(), ProjectSettings("notes", TAGS, database), "Mark names."
+            )
     finally:
         event.remove(Engine, "commit", fail)
     assert listed(tmp_path) == []
-    create_project(tmp_path / "p", text(), Settings("notes", TAGS, database))
+    create_project(tmp_path / "p", text(), ProjectSettings("notes", TAGS, database))

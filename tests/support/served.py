@@ -11,7 +11,8 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from seqmix.data.sentence import Sentence
-from seqmix.serve.project import Project, Settings, create_project, open_project
+from seqmix.serve.project import Project, create_project, open_project
+from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.annotators import add_annotator, find_annotator
 from seqmix.serve.web.app import create_app
 
@@ -38,7 +39,7 @@ def sentences(n: int = 30) -> list[Sentence]:
 def project(folder: Path, n: int = 30, **settings: Any) -> Project:
     """A new project, open."""
     given = {"name": "people", "tags": ("PER", "LOC"), "audit_share": 0.0, **settings}
-    create_project(folder, sentences(n), Settings(**given), "Mark **names**.")
+    create_project(folder, sentences(n), ProjectSettings(**given), "Mark **names**.")
     return open_project(folder)
 
 

@@ -10,13 +10,13 @@ from pydantic import ValidationError
 
 from seqmix.app.config import Config
 from seqmix.errors import ConfigError
-from seqmix.serve.project import Settings
+from seqmix.serve.settings import ProjectSettings
 from seqmix.settings import explain
 
 FILE = "training.toml"  # optional: [training], [query], [augment] and [tagger] as in a config, on top of project.toml
 
 
-def project_config(folder: Path, settings: Settings) -> Config:
+def project_config(folder: Path, settings: ProjectSettings) -> Config:
     """The config a project's settings mean. Windows are short: a project begins with few labels."""
     values: dict[str, Any] = {
         "seed": settings.seed,

@@ -16,8 +16,9 @@ from sqlalchemy import Table, insert, select
 
 from seqmix.data.files import open_plain, replacing
 from seqmix.errors import DataError, StoreError
-from seqmix.serve.project import GUIDELINES, MODELS, STORE, Project, write_settings
+from seqmix.serve.project import Project
 from seqmix.serve.project_folder import settle
+from seqmix.serve.settings import GUIDELINES, MODELS, STORE, write_settings
 from seqmix.serve.store import engine, schema
 from seqmix.serve.store.current import read_counts
 from seqmix.serve.store.engine import sqlite_url

@@ -1,4 +1,7 @@
-"""What more labels should bring, with what the audit does not know included: a few audit answers never say that it is time to stop."""
+"""The gain in F1 that more labels should bring.
+
+The interval includes what the audit does not know, so a few answers never say that it is time to stop.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,17 @@ from numpy.typing import NDArray
 
 LEVEL = 0.9
 LEAST_ANSWERS, LEAST_MODELS = 10, 5  # below, nothing is forecast
-LITTLE = 0.01  # F1; a gain that is certainly smaller is next to nothing
+LITTLE = 0.01  # F1; a gain that is certainly smaller is not worth the labels
 _DRAWS = 200
 _PSEUDO = 0.5
-_TRAINING = 0.01  # F1 by which two trainings on the same labels differ, at the least
+_TRAINING = 0.01  # F1 by which two trainings on the same labels differ at least
 _BENDS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Outlook:
-    """The gain in F1 that so many more labels should bring, with its interval."""
+class Forecast:
+    """The gain in F1 that a number of further labels should bring, with its interval."""
 
     gain: float
     low: float
@@ -30,18 +33,19 @@ class Outlook:
 
     @property
     def little(self) -> bool:
-        """Even the best that can be expected is next to nothing."""
+        """Whether even the upper end is next to nothing."""
         return self.high < LITTLE
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the values for JSON."""
         return {**asdict(self), "little": self.little}
 
 
-def outlook(labeled: Floats, counts: Floats) -> Outlook:
-    """Fit F1 = a − b · n^(−c) to models by their labels and their spans on the audit [sentences, 3, models]; half as many labels again.
+def forecast(labeled: Floats, counts: Floats) -> Forecast:
+    """Fit F1 = a − b · n^(−c) to models and extrapolate to half as many labels again.
 
-    Every draw weighs the sentences anew, for all models alike, and moves each model by what trainings differ by.
+    `counts` [sentences, 3, models] are gold, predicted and right spans on the audit. Each bootstrap
+    draw reweights the sentences, for all models alike, and adds the noise between trainings.
     """
     rng, (sentences, _, models) = np.random.default_rng(0), counts.shape
     more = max(1, round(labeled[-1] / 2), round(labeled[-1] - labeled[-2]))
@@ -55,11 +59,11 @@ def outlook(labeled: Floats, counts: Floats) -> Outlook:
     noise = max(_TRAINING, float(np.sqrt(((seen - fitted[0]) ** 2).sum() / max(1, models - 3))))
     gains, _ = _gains(labeled, curves + rng.normal(0, noise, curves.shape), labeled[-1] + more)
     low, high = np.quantile(gains, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Outlook(float(gain[0]), float(min(low, gain[0])), float(max(high, gain[0])), more)
+    return Forecast(float(gain[0]), float(min(low, gain[0])), float(max(high, gain[0])), more)
 
 
 def _gains(labeled: Floats, curves: Floats, following: float) -> tuple[Floats, Floats]:
-    """From the last point to the following one by the best power law for each curve, and the curves it gives; labels do not hurt."""
+    """Return the gain after the last point by the best power law of each curve, and its fit."""
     least, gains, fitted = (
         np.full(len(curves), np.inf),
         np.zeros(len(curves)),

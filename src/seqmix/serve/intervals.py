@@ -1,4 +1,4 @@
-"""F1 on some audit sentences, and how far it may be from the F1 on all of the text."""
+"""F1 on some audit sentences, with an interval for the F1 on all of the text."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 LEVEL = 0.95
-LEAST = 3  # sentences with a span in the gold or found; of fewer nothing can be said
-_PSEUDO = 0.5  # of a span in a sentence that is all right, and in one that is all wrong
+LEAST = 3  # sentences with a gold or predicted span that an F1 needs
+_PSEUDO = 0.5  # spans in each of two added sentences, one all right and one all wrong
 _SHIFT = 0.15  # between Clopper and Pearson's bounds (0) and Jeffreys's (0.5)
 Floats = NDArray[np.float64]
 
@@ -27,25 +27,25 @@ class F1:
 
 
 def with_interval(counts: Floats) -> F1 | None:
-    """F1 over sentences [n, 3] of gold, found and right spans, with an interval; None while nothing can be said."""
+    """Return F1 over sentences [n, 3] of gold, predicted and right spans; None for too few."""
     return intervals(counts[:, :, None])[0]
 
 
 def intervals(counts: Floats) -> list[F1 | None]:
-    """The same for several models on the same sentences [n, 3, models].
+    """Return the F1 of several models on the same sentences [n, 3, models].
 
-    Korn and Graubard's interval: that of a share, with as many spans as would vary like these, which come a sentence at a time. The
-    variance is that of a ratio, with two small sentences added, one all right and one all wrong, so that it is never 0; Student's t
-    makes up for few sentences. `tests/serve/test_intervals.py` shows that it holds the truth as often as it says.
+    It is Korn and Graubard's interval: that of a share, with the effective number of spans, since
+    spans come in sentences. The variance is that of a ratio, with two small sentences added, one all
+    right and one all wrong, so that it is never 0; Student's t corrects for few sentences.
     """
-    gold, found, right = counts[:, 0], counts[:, 1], 2 * counts[:, 2]  # [n, models]
-    weight, n = gold + found, len(counts)
-    known = (weight > 0).sum(axis=0)
+    gold, predicted, right = counts[:, 0], counts[:, 1], 2 * counts[:, 2]  # [n, models]
+    weight, n = gold + predicted, len(counts)
+    with_spans = (weight > 0).sum(axis=0)
     total, hits = weight.sum(axis=0), right.sum(axis=0)
     size = np.maximum(total, 1.0)
     f1, near = hits / size, (hits + _PSEUDO) / (total + 2 * _PSEUDO)
     off = ((right - near * weight) ** 2).sum(axis=0) + _PSEUDO**2 * ((1 - near) ** 2 + near**2)
-    free = np.maximum(known - 1, 1)
+    free = np.maximum(with_spans - 1, 1)
     variance = off * (free + 1) / free / (total + 2 * _PSEUDO) ** 2
     tail = (1 + LEVEL) / 2
     spans = np.minimum(
@@ -59,5 +59,5 @@ def intervals(counts: Floats) -> list[F1 | None]:
         F1(float(value), float(min(lower, value)), float(max(upper, value)), n)
         if enough >= LEAST
         else None
-        for value, lower, upper, enough in zip(f1, low, high, known, strict=True)
+        for value, lower, upper, enough in zip(f1, low, high, with_spans, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""How far a project is, as the page and `seqmix status` show it."""
+"""The progress of a project, as the page and `seqmix status` show it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from seqmix.serve.estimates import Estimates, agreement, conflicts
-from seqmix.serve.project import Project, Settings
+from seqmix.serve.agreement import agreement, conflicts
+from seqmix.serve.estimates import Estimates
+from seqmix.serve.project import Project
+from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.answers import last_answer
 from seqmix.serve.store.current import read_counts, work_by_annotator
 from seqmix.serve.store.rankings import read_generations
 from seqmix.serve.store.records import Counts, Generation
 
-NOTE = "trainer"  # the name under which the trainer notes what it does
-ALIVE = 30.0  # seconds without a sign of life after which nobody trains
+NOTE = "trainer"  # the note in which the trainer writes what it does
+ALIVE = 30.0  # seconds without a heartbeat after which no trainer runs
 WAITING = "waiting"
 
 
@@ -24,7 +26,7 @@ def status(
     trouble: str | None = None,
     annotator_id: int | None = None,
 ) -> dict[str, Any]:
-    """Return how far a project is; `trouble` says what keeps the trainer from running."""
+    """Return the progress of a project; `trouble` says what keeps the trainer from running."""
     store, settings = project.store, project.settings
     counts, progress = read_counts(store, annotator_id), estimates.progress()
     last = next(iter(read_generations(store, 1)), None)
@@ -46,7 +48,7 @@ def status(
 
 
 def with_team(project: Project) -> dict[str, Any]:
-    """Return how far a project is, who annotates, and how far they agree."""
+    """Return the progress of a project, who annotates, and how well they agree."""
     store = project.store
     agreed = agreement(store)
     return {
@@ -68,20 +70,21 @@ def with_team(project: Project) -> dict[str, Any]:
     }
 
 
-def news(counts: Counts, settings: Settings, last: Generation | None) -> int:
-    """Sentences labeled since the last model that the next one may learn from."""
-    return answered(counts, settings) - (
-        0 if last is None else last.labeled if last.notes.answered is None else last.notes.answered
-    )
+def news(counts: Counts, settings: ProjectSettings, last: Generation | None) -> int:
+    """Return how many new sentences the next model may learn from."""
+    if last is None:
+        return answered(counts, settings)
+    before = last.labeled if last.notes.answered is None else last.notes.answered
+    return answered(counts, settings) - before
 
 
-def answered(counts: Counts, settings: Settings) -> int:
-    """Sentences that a model may learn from; in some nothing may be known since a tag was added."""
+def answered(counts: Counts, settings: ProjectSettings) -> int:
+    """Return how many sentences a model may learn from."""
     return counts.seed + counts.active + (counts.audit if settings.audit_train else 0)
 
 
 def _progress(last: Generation | None, note: dict[str, Any], phase: str) -> float | None:
-    """How far the phase is, if it takes as long as in the last training; None where that is not known."""
+    """Return the share of a phase that is done, if it takes as long as in the last training."""
     before, since = (last.seconds if last is not None else {}).get(phase), note.get("since")
     if not before or not isinstance(since, int | float):
         return None
@@ -91,12 +94,11 @@ def _progress(last: Generation | None, note: dict[str, Any], phase: str) -> floa
 def _model(
     last: Generation | None, note: dict[str, Any], trouble: str | None
 ) -> dict[str, Any] | None:
-    """The newest model and what the trainer does now; None before there is either."""
+    """Return the newest model and what the trainer does now; None before there is either."""
     if last is None and not note and trouble is None:
         return None
-    silent = (
-        abs(time.time() - float(note.get("at", 0.0))) > ALIVE
-    )  # a clock that was set back makes nobody alive
+    # abs: after a clock was set back, an old note must not look alive
+    silent = abs(time.time() - float(note.get("at", 0.0))) > ALIVE
     phase = trouble or ("starting" if silent else str(note.get("phase", WAITING)))
     return {
         "generation": None if last is None else last.number,

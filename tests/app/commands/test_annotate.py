@@ -19,7 +19,8 @@ import httpx
 import pytest
 
 from seqmix.app.cli import run
-from seqmix.serve.project import Settings, create_project, open_project
+from seqmix.serve.project import create_project, open_project
+from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.sentences import read_labeled
 from tests.support import tiny
 from tests.support.waiting import until
@@ -32,7 +33,7 @@ def encoder(tmp_path_factory) -> str:
 
 @pytest.fixture
 def folder(tmp_path, encoder) -> Path:
-    settings = Settings(
+    settings = ProjectSettings(
         "toys", ("PER", "LOC", "ORG"), batch=5, audit_share=0.0, encoder=encoder, augment="none"
     )
     create_project(tmp_path / "toys", [s.unlabeled() for s in tiny.toy(24)], settings)

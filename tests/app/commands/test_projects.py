@@ -11,7 +11,8 @@ import pytest
 from seqmix.data import formats
 from seqmix.data.samples import sample
 from seqmix.data.sentence import Sentence
-from seqmix.serve.project import Project, open_project, read_settings
+from seqmix.serve.project import Project, open_project
+from seqmix.serve.settings import read_settings
 from seqmix.serve.store.annotators import add_annotator, annotator_by_token, find_annotator
 from seqmix.serve.store.answers import answer_version, save_answer
 from seqmix.serve.store.current import read_counts
@@ -267,7 +268,10 @@ def test_guidelines_and_settings_are_kept(seqmix_command, notes, tmp_path):
         (["--tags", "PER,PER"], "a tag is named twice; found 'PER'"),
         (["--tags", "PER SON"], "without white space; found 'PER SON'"),
         (["--tags", "PER,O"], "means that nothing is there"),
-        (["--tags", ",".join(f"T{i}" for i in range(36))], "at most 35 tags, one a key; found 36"),
+        (
+            ["--tags", ",".join(f"T{i}" for i in range(36))],
+            "at most 35 tags, since each has a key; found 36",
+        ),
         (["--tags", ""], "printable characters"),
         (
             ["--tags", "PER", "--text", "nowhere.txt"],
@@ -277,7 +281,7 @@ def test_guidelines_and_settings_are_kept(seqmix_command, notes, tmp_path):
         (["--tags", "PER", "--policy", "lc"], "needs tagger.head crf"),
         (
             ["--tags", "PER", "--set", "audit_share=2"],
-            "audit_share is 2; it must lie between 0 and 0.9",
+            "audit_share must be between 0 and 0.9; got 2",
         ),
         (["--tags", "PER", "--labels", "some"], "--labels must be keep or drop; got 'some'"),
         (
@@ -317,7 +321,7 @@ def test_empty_text_and_an_existing_project_are_refused(seqmix_command, folder, 
         ).err
     )
     assert (
-        "is a project already"
+        "is already a project"
         in seqmix_command("init", folder, "--text", notes, "--tags", "PER").err
     )
 
@@ -413,7 +417,9 @@ def test_export_refuses_in_one_line(seqmix_command, folder, tmp_path):
         ended = seqmix_command("export", folder, *arguments)
         assert (ended.code, len(ended.err.splitlines())) == (2, 1)
         assert message in ended.err
-    assert "is no project" in seqmix_command("export", tmp_path, "--out", tmp_path / "x.conll").err
+    assert (
+        "is not a project" in seqmix_command("export", tmp_path, "--out", tmp_path / "x.conll").err
+    )
 
 
 # project
@@ -561,12 +567,12 @@ def test_settings_can_be_changed(seqmix_command, folder):
         ("PER", "LOC", "ORG"),
     )
     assert (
-        "overlap_share is 3.0"
+        "overlap_share must be between 0 and 1; got 3.0"
         in seqmix_command("project", folder, "--set", "overlap_share=3.0").err
     )
     assert "needs tagger.head crf" in seqmix_command("project", folder, "--set", "policy=lc").err
     for change, message in (
-        ("batch=x", "batch is 'x'"),
+        ("batch=x", "batch must be an integer; got 'x'"),
         ("btach=20", "there is no setting 'btach'"),
         ("tags=[]", "--set does not change tags: add one with --add-tag"),
         ("batch", "--set must look like key=value"),

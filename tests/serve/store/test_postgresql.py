@@ -13,7 +13,8 @@ import pytest
 from seqmix.app.cli import run
 from seqmix.data.text import from_text
 from seqmix.errors import ConfigError, StoreError
-from seqmix.serve.project import Settings, create_project, open_project, read_settings
+from seqmix.serve.project import create_project, open_project
+from seqmix.serve.settings import ProjectSettings, read_settings
 from seqmix.serve.store import postgresql as remote
 from seqmix.serve.store.store import create_store, open_store
 from tests.support.postgres import wipe
@@ -65,7 +66,7 @@ def test_a_project_names_its_own_file_or_postgresql_and_nothing_that_reads_files
 
 
 def test_a_file_that_is_no_store_keeps_its_journal_mode(tmp_path):
-    create_project(tmp_path / "p", [from_text("a", "Lena left")], Settings("n", TAGS))
+    create_project(tmp_path / "p", [from_text("a", "Lena left")], ProjectSettings("n", TAGS))
     (tmp_path / "p" / "store.sqlite").unlink()
     with sqlite3.connect(tmp_path / "p" / "store.sqlite") as db:
         db.execute("CREATE TABLE cookies (name)")
@@ -144,7 +145,9 @@ def test_the_environment_can_say_that_a_database_is_known(tmp_path, home, monkey
 
 def test_a_database_named_to_init_is_known_from_then_on(database, tmp_path, home):
     wipe(database)
-    create_project(tmp_path / "p", [from_text("a", "Lena left")], Settings("n", TAGS, database))
+    create_project(
+        tmp_path / "p", [from_text("a", "Lena left")], ProjectSettings("n", TAGS, database)
+    )
     assert home.read_text() == f"{remote.host_and_port(database)}\n"
     remote.trust(database)
     assert home.read_text().count("\n") == 1

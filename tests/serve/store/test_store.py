@@ -41,7 +41,7 @@ from seqmix.serve.store.answers import (
 from seqmix.serve.store.current import current_answers, gold_answers, read_counts
 from seqmix.serve.store.engine import sqlite_url
 from seqmix.serve.store.events import read_events
-from seqmix.serve.store.queue import next_sentence
+from seqmix.serve.store.queue import next_sentence, unlabeled_ids
 from seqmix.serve.store.rankings import (
     publish_generation,
     read_generated,
@@ -57,7 +57,6 @@ from seqmix.serve.store.sentences import (
     read_labeled,
     read_sentences,
     reserve_audit,
-    unlabeled_ids,
 )
 from seqmix.serve.store.store import create_store, open_store
 from tests.support.postgres import hang_up, new_database, wipe

@@ -21,8 +21,9 @@ from seqmix.data.text import from_text
 from seqmix.errors import ModelError
 from seqmix.loop.learner import ActiveLearner
 from seqmix.query.spec import PolicySpec
-from seqmix.serve.project import Project, Settings, create_project, open_project
+from seqmix.serve.project import Project, create_project, open_project
 from seqmix.serve.project_status import NOTE, _model
+from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.annotators import add_annotator, annotator_by_token, find_annotator
 from seqmix.serve.store.answers import answer_version, save_answer
 from seqmix.serve.store.current import current_answers
@@ -308,7 +309,7 @@ def test_seed_labels_are_learned_from_before_anybody_answers(tmp_path):
     labeled = [Sentence(f"seed{i}", ("Lena", "met", str(i)), ("B-PER", "O", "O")) for i in range(5)]
     pool = [Sentence(f"p{i}", ("Ada", "left", str(i))) for i in range(20)]
     create_project(
-        tmp_path / "seeded", pool, Settings("seeded", ("PER", "LOC"), batch=4), None, labeled
+        tmp_path / "seeded", pool, ProjectSettings("seeded", ("PER", "LOC"), batch=4), None, labeled
     )
     with open_project(tmp_path / "seeded") as own:
         school = Class(own)
@@ -508,7 +509,7 @@ def gazette(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gazette") / "names"
     corpus = [s for s in sample("gazette:train") if len(s) < 25][:60]
     tags = TagSet.of(corpus).types
-    create_project(folder, corpus, Settings("names", tags, batch=8, audit_share=0.1))
+    create_project(folder, corpus, ProjectSettings("names", tags, batch=8, audit_share=0.1))
     (folder / "training.toml").write_text("[training]\nepochs = 1\n")
     threads = torch.get_num_threads()
     with open_project(folder) as own:

@@ -19,9 +19,10 @@ from seqmix.serve.store.annotators import add_annotator, find_annotator, revoke_
 from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.current import answered_by_others_only
 from seqmix.serve.store.events import read_events
+from seqmix.serve.store.queue import unlabeled_ids
 from seqmix.serve.store.rankings import publish_generation, vetoed_ids
 from seqmix.serve.store.records import Annotator, Generation, Notes, Rank, digest
-from seqmix.serve.store.sentences import add_sentences, unlabeled_ids
+from seqmix.serve.store.sentences import add_sentences
 from seqmix.serve.web.security import Limits
 from tests.support.served import Person, Served, project, serve
 from tests.support.stores import find_sentence

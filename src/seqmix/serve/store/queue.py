@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sqlalchemy import (
     BindParameter,
     Connection,
@@ -35,7 +36,7 @@ from seqmix.serve.store.answers import refresh
 from seqmix.serve.store.current import read_counts
 from seqmix.serve.store.records import is_key, loads
 from seqmix.serve.store.schema import annotators, current, events, leases, meta, queue, sentences
-from seqmix.serve.store.sentences import bare
+from seqmix.serve.store.sentences import LOTS, bare
 from seqmix.serve.store.store import Store
 
 _CLOCKS_DIFFER = 60.0  # seconds by which the servers of one store may be apart
@@ -189,6 +190,28 @@ def in_order(store: Store, audit_share: float) -> list[str]:
         order.append((audit if due else active).popleft())
         audited += due
     return [*order, *active, *audit]
+
+
+def unlabeled_ids(
+    store: Store, limit: int | None = None, rng: np.random.Generator | None = None
+) -> list[str]:
+    """Return ids of the pool, or a random sample of `limit` of them.
+
+    The sample is a stretch of the random order that begins anywhere.
+    """
+    pool = (
+        select(queue.c.sentence_id)
+        .where(queue.c.stream == "active", queue.c.state.in_(("free", "held")))
+        .order_by(queue.c.lot)
+    )
+    rng = rng or np.random.default_rng()
+    start = int(rng.integers(LOTS)) if limit is not None else 0
+    with store.reading() as conn:
+        ids = list(conn.execute(pool.where(queue.c.lot >= start).limit(limit)).scalars())
+        if limit is not None and len(ids) < limit:
+            rest = pool.where(queue.c.lot < start).limit(limit - len(ids))
+            ids += conn.execute(rest).scalars()
+    return ids
 
 
 def assign(conn: Connection, sentence_id: str, annotator_id: int) -> None:

@@ -24,7 +24,7 @@ from seqmix.serve.store.store import Store
 AUDIT_AT_MOST = 1000
 OPEN_TAGS = "open_tags"  # note: {tag: the last event that says nothing of it}
 _AUDIT_LOTS = "audit_lots"  # note: sentences with a lot below it are audited
-_LOTS = 2**62
+LOTS = 2**62  # the random order of all sentences
 _LABELED = (
     select(sentences, events.c.spans.label("answer"), events.c.sure, events.c.seq, queue.c.state)
     .join_from(sentences, queue)
@@ -59,7 +59,7 @@ def add_sentences(
             full = [(sentence, digest(sentence.tokens)) for sentence in page if sentence.tokens]
             same = select(sentences.c.digest).where(sentences.c.digest.in_({d for _, d in full}))
             digests = set(conn.execute(same).scalars())
-            lots = rng.integers(_LOTS, size=len(full)).tolist()
+            lots = rng.integers(LOTS, size=len(full)).tolist()
             sentence_rows, queue_rows = [], []
             for (sentence, key), lot in zip(full, lots, strict=True):
                 if key in digests:
@@ -166,7 +166,7 @@ def _audit_lots(store: Store) -> int:
 
 def _highest_audit_lot(conn: Connection, share: float) -> int:
     highest = conn.execute(select(func.max(queue.c.lot)).where(queue.c.stream == "audit")).scalar()
-    return int(share * _LOTS) if highest is None else int(highest) + 1
+    return int(share * LOTS) if highest is None else int(highest) + 1
 
 
 def _count_pool(store: Store) -> None:
@@ -252,28 +252,6 @@ def _labeled(row: Row[Any], newest_open: int) -> Sentence:
     if (row.seq or 0) <= newest_open:
         tags = [None if tag == OUTSIDE else tag for tag in tags]
     return sentence.with_tags(tags)
-
-
-def unlabeled_ids(
-    store: Store, limit: int | None = None, rng: np.random.Generator | None = None
-) -> list[str]:
-    """Return ids of the pool, or a random sample of `limit` of them.
-
-    The sample is a stretch of the random order that begins anywhere.
-    """
-    pool = (
-        select(queue.c.sentence_id)
-        .where(queue.c.stream == "active", queue.c.state.in_(("free", "held")))
-        .order_by(queue.c.lot)
-    )
-    rng = rng or np.random.default_rng()
-    start = int(rng.integers(_LOTS)) if limit is not None else 0
-    with store.reading() as conn:
-        ids = list(conn.execute(pool.where(queue.c.lot >= start).limit(limit)).scalars())
-        if limit is not None and len(ids) < limit:
-            rest = pool.where(queue.c.lot < start).limit(limit - len(ids))
-            ids += conn.execute(rest).scalars()
-    return ids
 
 
 def read_audit_sentences(store: Store) -> list[Sentence]:

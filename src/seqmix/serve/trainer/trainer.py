@@ -33,6 +33,7 @@ from seqmix.serve.project import Project
 from seqmix.serve.project_status import WAITING, answered, news
 from seqmix.serve.store.current import read_counts
 from seqmix.serve.store.events import read_events
+from seqmix.serve.store.queue import unlabeled_ids
 from seqmix.serve.store.rankings import (
     publish_generation,
     read_generated,
@@ -44,7 +45,6 @@ from seqmix.serve.store.sentences import (
     read_audit_sentences,
     read_labeled,
     read_sentences,
-    unlabeled_ids,
 )
 from seqmix.serve.trainer.suggestions import Guess, guessed_marks, suggestion, with_quota
 

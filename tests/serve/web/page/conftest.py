@@ -61,7 +61,8 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Serve sentences as a project; lena is let in as its admin."""
     import uvicorn
 
-    from seqmix.serve.project import Settings, create_project, open_project
+    from seqmix.serve.project import create_project, open_project
+    from seqmix.serve.settings import ProjectSettings
     from seqmix.serve.web.app import create_app
 
     running = []
@@ -73,7 +74,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
         create_project(
             folder,
             sentences,
-            Settings(**{"name": "Names", "tags": TAGS, "audit_share": 0.0, **settings}),
+            ProjectSettings(**{"name": "Names", "tags": TAGS, "audit_share": 0.0, **settings}),
             guidelines,
         )
         project = open_project(folder)

@@ -70,7 +70,8 @@ def init(
     change: Change = None,
 ) -> None:
     """Create a project from raw text for people to label."""
-    from seqmix.serve.project import create_project, settings_of
+    from seqmix.serve.project import create_project
+    from seqmix.serve.settings import settings_of
 
     if labels not in (None, "keep", "drop"):
         raise ConfigError(f"--labels must be keep or drop; got {labels!r}")

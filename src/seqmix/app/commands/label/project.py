@@ -129,7 +129,7 @@ def _show(folder: Path) -> None:
 def _change(folder: Path, changes: list[str], tags: list[str], earlier: str | None) -> None:
     """Write new settings, and what earlier answers mean for new tags."""
     from seqmix.app.project_config import project_config
-    from seqmix.serve.project import change_settings, check_tags, read_settings
+    from seqmix.serve.settings import change_settings, check_tags, read_settings
 
     before = read_settings(folder)
     values = parse_changes(changes)
@@ -216,7 +216,7 @@ def _back_up(folder: Path, out: Path) -> None:
 
 
 def _trust(folder: Path) -> None:
-    from seqmix.serve.project import read_settings
+    from seqmix.serve.settings import read_settings
     from seqmix.serve.store import postgresql
 
     url = read_settings(folder).store

@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from seqmix.serve.estimates import Conflict, agreement, conflicts
+from seqmix.serve.agreement import Conflict, agreement, conflicts
 from seqmix.serve.store.annotators import add_annotator, list_annotators
 from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.records import Mark
