@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from reference import perplexity
-from seqmix.augment.discriminator import Perplexity
+from seqmix.augment.discriminator import Perplexity, _encode
 from seqmix.augment.score_range import ScoreRange
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
@@ -113,7 +113,7 @@ def test_a_marker_of_chats_is_no_beginning_of_a_text(
     judge = Perplexity(lm)
     judge._loaded = load_language_model(lm)[0], tokenizer
 
-    ids = judge._ids(("the", "Oslo"), tokenizer, judge._loaded[0])
+    ids = _encode(("the", "Oslo"), tokenizer, judge._loaded[0])
 
     assert ids[0] == tokenizer.convert_tokens_to_ids(begins)
 

@@ -139,4 +139,4 @@ def test_a_baseline_that_finds_nothing_new_ends_and_says_so(method: str) -> None
         [Sentence("a", ("Lena",), ("B-PER",))], 3, np.random.default_rng(0)
     )
 
-    assert len(made) == 0 and made.reason == f"{method} finds no further sentence that is new"
+    assert len(made) == 0 and made.reason == f"{method} finds no other new sentence"

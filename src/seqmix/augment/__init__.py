@@ -1,1 +1,1 @@
-"""New labeled sentences from labeled ones: SeqMix (`seqmix.py`), and the baselines it is compared with (`replacement.py`)."""
+"""New labeled sentences from labeled ones: SeqMix (`seqmix.py`) and baselines (`replacement.py`)."""

@@ -1,4 +1,4 @@
-"""Which candidates are kept: their scores beside the score range, which may be relative to the parent that was rewritten."""
+"""Accept the candidates whose score lies in the range, which may be relative to the parent."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from seqmix.protocols import Discriminator
 
 @dataclass(frozen=True)
 class Candidate:
-    """A parent with its stretch mixed, not judged yet."""
+    """A parent with its stretch mixed, not yet scored."""
 
     sentence: Sentence
     lineage: Lineage
-    places: tuple[int, int]  # of both parents in the input
-    parent: Sentence  # the one that was rewritten: its candidates share how they start
-    legal: bool  # the heaviest tags are spans of BIO, or the parent's were not either
+    places: tuple[int, int]  # of both parents among the sentences
+    parent: Sentence  # the one that was rewritten; its candidates share how they start
+    legal: bool  # its heaviest tags are spans of BIO, unless its parent's are not either
 
     @property
     def share(self) -> float:
-        """The share of its words that are new."""
+        """The share of the words that are new."""
         start, end = self.lineage.windows[self.lineage.into]
         return (end - start) / len(self.sentence)
 
@@ -41,20 +41,16 @@ class Judging:
     _real: dict[tuple[str, ...], float] = field(default_factory=dict)  # scores of parents
 
     def scores(self, candidates: Sequence[Candidate]) -> list[float]:
-        """One number each; `inf` for a candidate that is proven to lie above the range."""
+        """Return a score for each; `inf` for a candidate that certainly lies above the range."""
         if self.judge is None:
             return [0.0] * len(candidates)
-        sentences, families = (
-            [one.sentence for one in candidates],
-            [one.parent.id for one in candidates],
-        )
-        return [
-            float(score)
-            for score in self.judge.scores(sentences, families, self._above(candidates))
-        ]
+        sentences = [candidate.sentence for candidate in candidates]
+        parents = [candidate.parent.id for candidate in candidates]
+        scores = self.judge.scores(sentences, parents, self._above(candidates))
+        return [float(score) for score in scores]
 
     def keeps(self, candidate: Candidate, score: float) -> bool:
-        """Whether the score lies in the range."""
+        """Return whether the score lies in the range."""
         if self.limits is None:
             return True
         if self.limits.relative:
@@ -63,32 +59,34 @@ class Judging:
 
     @property
     def _unit(self) -> float:
-        """What a nat is in the logarithm of a score: the factor is one of probabilities, whatever the base of the perplexity."""
+        """One nat in the logarithm of a score: factors are of probabilities, whatever the base."""
         return math.log(2) if self.judge is not None and str(self.judge.base) == "2" else 1.0
 
     def _above(self, candidates: Sequence[Candidate]) -> float | NDArray[np.float64]:
-        """The highest score that can be kept, for all or for each."""
+        """Return the highest score that can be kept, for all candidates or for each."""
         if self.limits is None or not self.limits.relative or self.judge is None:
             return math.inf if self.limits is None else self.limits.high
-        fresh = {
-            one.parent.tokens: one.parent
-            for one in candidates
-            if one.parent.tokens not in self._real
+        parents = {
+            candidate.parent.tokens: candidate.parent
+            for candidate in candidates
+            if candidate.parent.tokens not in self._real
         }
-        self._real.update(zip(fresh, self.judge.scores(list(fresh.values())).tolist(), strict=True))
-        tallest = (
-            self._unit * math.log(self.limits.high) * (1 + 1e-9)
-        )  # rounding must not drop what the range holds
+        scores = self.judge.scores(list(parents.values())).tolist()
+        self._real.update(zip(parents, scores, strict=True))
+        # subtle: the slack is for rounding, which must not drop what the range holds
+        highest = self._unit * math.log(self.limits.high) * (1 + 1e-9)
         return np.array(
             [
-                self._real[one.parent.tokens] * math.exp(min(700, one.share * tallest))
-                for one in candidates
+                self._real[candidate.parent.tokens] * math.exp(min(700, candidate.share * highest))
+                for candidate in candidates
             ]
         )
 
 
 def growth(score: float, parent: float, share: float) -> float:
-    """How many times less probable each new word alone made its parent, of whose words a share is new: (score / parent)^(1 / share).
+    """Return how many times less probable each new word made its parent.
+
+    That is (score / parent)^(1 / share), with the share of words that are new.
 
     >>> round(growth(400.0, 100.0, 0.25))
     256

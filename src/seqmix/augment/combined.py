@@ -1,4 +1,4 @@
-"""Several augmenters as one: each makes its share of what is asked for."""
+"""Several augmenters as one, each of which generates its share."""
 
 from __future__ import annotations
 
@@ -15,37 +15,28 @@ from seqmix.protocols import Augmenter
 
 @dataclass(frozen=True)
 class Together:
-    """The first makes what its share leaves over, and whatever the others could not; no sentence comes twice."""
+    """Augmenters that share the work; the first also makes up for what the others lack."""
 
     parts: Sequence[Augmenter]
 
     def augment(
         self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator
     ) -> Augmentation:
-        """Up to n new sentences; fewer only with the reasons of all parts."""
-        found: dict[tuple[str, ...], Augmented] = {}
+        """Generate up to n sentences, none twice; fewer only with the reasons of all parts."""
+        outputs: dict[tuple[str, ...], Augmented] = {}
         rejected: list[Augmented] = []
         reasons: list[str] = []
         counts: Counter[str] = Counter()
-        share = n // len(self.parts)
-        for part, own in zip(reversed(self.parts), rng.spawn(len(self.parts)), strict=True):
-            wanted = n - len(found) if part is self.parts[0] else share
-            made = part.augment(sentences, wanted, own)
-            for one in made:
-                found.setdefault(
-                    one.sentence.tokens,
-                    replace(
-                        one,
-                        sentence=replace(
-                            one.sentence, id=f"{one.lineage.method}/{one.sentence.id}"
-                        ),
-                    ),
-                )
-            rejected += made.rejected
-            counts.update(made.counts)
-            reasons += [made.reason] if made.reason is not None else []
-        outputs = tuple(found.values())
-        why = "; ".join(reasons) or "the parts made some sentences twice"
-        return Augmentation(
-            outputs, n, None if len(outputs) >= n else why, tuple(rejected), dict(counts)
-        )
+        for part, generator in zip(reversed(self.parts), rng.spawn(len(self.parts)), strict=True):
+            share = n - len(outputs) if part is self.parts[0] else n // len(self.parts)
+            augmentation = part.augment(sentences, share, generator)
+            for output in augmentation:
+                id = f"{output.lineage.method}/{output.sentence.id}"
+                renamed = replace(output, sentence=replace(output.sentence, id=id))
+                outputs.setdefault(output.sentence.tokens, renamed)
+            rejected += augmentation.rejected
+            counts.update(augmentation.counts)
+            reasons += [augmentation.reason] if augmentation.reason is not None else []
+        why = "; ".join(reasons) or "the parts generated some sentences twice"
+        reason = None if len(outputs) >= n else why
+        return Augmentation(tuple(outputs.values()), n, reason, tuple(rejected), dict(counts))

@@ -1,9 +1,10 @@
-"""Mix two stretches: tokens in embedding space (Eq. 7), tag rows with the same weight (Eq. 8), both parents rewritten."""
+"""Mix two stretches: tokens in embedding space (Eq. 7) and tag rows by the same weight (Eq. 8)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from seqmix.data.sentence import Row, Sentence
 
 @dataclass(frozen=True)
 class Mixed:
-    """One mixed stretch: its tokens, tag rows, and how far each mixed embedding was from the entry chosen."""
+    """The mix of a pair; `distances` are those of each mixed embedding to its nearest entry."""
 
     pair: Pair
     weight: float  # λ, the share of the first stretch
@@ -30,47 +31,37 @@ def mix(
     table: Table,
     any_case: bool = False,
 ) -> list[Mixed]:
-    """Mix all pairs at once: one look-up for every position of every pair.
+    """Mix all pairs in one look-up.
 
-    Neither a parent's word nor a piece of it may come out, nor that piece standing alone (`##gi` and `gi`). `any_case`: however it is
-    written, so that restoring the casing of a word can never restore the word.
+    Neither a parent's word nor one of its pieces (`##gi` and `gi`) may come out; with `any_case`,
+    in any casing, so that restoring the casing of a word cannot restore the word.
     """
+    cuts = [(_cut(sentences, first), _cut(sentences, second)) for first, second in pairs]
     positions = [
-        (
-            sentences[one.parent].tokens[one.start + t],
-            sentences[other.parent].tokens[other.start + t],
-            weight,
-        )
-        for (one, other), weight in zip(pairs, weights, strict=True)
-        for t in range(one.end - one.start)
+        (word, partner, weight)
+        for (first, second), weight in zip(cuts, weights, strict=True)
+        for word, partner in zip(first.tokens, second.tokens, strict=True)
     ]
-    chosen = iter(_by_word(positions, table, _parents_of(table, any_case)))
+    nearest = iter(_nearest(positions, table, _ids_by_lower(table) if any_case else None))
     mixed = []
-    for (one, other), weight in zip(pairs, weights, strict=True):
-        found = [next(chosen) for _ in range(one.end - one.start)]
-        rows = zip(_cut(sentences, one).tags, _cut(sentences, other).tags, strict=True)
-        mixed.append(
-            Mixed(
-                (one, other),
-                weight,
-                tuple(word for word, _ in found),
-                tuple(mix_rows(a, b, weight) for a, b in rows),
-                tuple(distance for _, distance in found),
-            )
-        )
+    for pair, (first, second), weight in zip(pairs, cuts, weights, strict=True):
+        words, distances = zip(*islice(nearest, len(first)), strict=True)
+        rows = zip(first.tags, second.tags, strict=True)
+        tags = tuple(mix_rows(a, b, weight) for a, b in rows)
+        mixed.append(Mixed(pair, weight, words, tags, distances))
     return mixed
 
 
-def mix_rows(one: Row, other: Row, weight: float) -> Row:
-    """λ y_i + (1 − λ) y_j; rows that agree stay as they are.
+def mix_rows(first: Row, second: Row, weight: float) -> Row:
+    """Return λ y_i + (1 − λ) y_j; rows that agree stay as they are.
 
     >>> dict(mix_rows("B-ORG", "B-LOC", 0.39))
     {'B-LOC': 0.61, 'B-ORG': 0.39}
     """
-    if one == other:
-        return one
+    if first == second:
+        return first
     mixed: dict[str, float] = {}
-    for row, share in ((one, weight), (other, 1 - weight)):
+    for row, share in ((first, weight), (second, 1 - weight)):
         for tag, part in ({row: 1.0} if isinstance(row, str) else dict(row or {})).items():
             mixed[tag] = mixed.get(tag, 0.0) + share * part
     return {tag: mixed[tag] for tag in sorted(mixed) if mixed[tag] > 0}
@@ -79,7 +70,7 @@ def mix_rows(one: Row, other: Row, weight: float) -> Row:
 def rewritten(
     sentence: Sentence, stretch: Stretch, mixed: Mixed, id: str, keep_case: bool
 ) -> Sentence:
-    """The parent with its stretch replaced by the mixed one; its other tokens and rows stay untouched."""
+    """Return the parent with its stretch replaced by the mixed one."""
     tokens = mixed.tokens
     if keep_case:
         tokens = tuple(
@@ -94,7 +85,11 @@ def rewritten(
 
 
 def like(word: str, model: str) -> str:
-    """The word in the casing class of the model: COLORADO makes OHIO of Ohio, Colorado makes Ohio of OHIO."""
+    """Return the word in the casing of the model.
+
+    >>> like("Ohio", "COLORADO"), like("OHIO", "Colorado")
+    ('OHIO', 'Ohio')
+    """
     if not any(c.isalpha() for c in model):
         return word
     if model.isupper() and len(model) > 1:
@@ -106,10 +101,8 @@ def like(word: str, model: str) -> str:
     return word
 
 
-def _parents_of(table: Table, any_case: bool) -> Mapping[str, Sequence[int]] | None:
-    """Entries by lower-cased word, where casing does not matter."""
-    if not any_case:
-        return None
+def _ids_by_lower(table: Table) -> Mapping[str, Sequence[int]]:
+    """Return the admissible entries by lower-cased word."""
     by_lower: dict[str, list[int]] = {}
     for id in np.flatnonzero(table.starts):
         by_lower.setdefault(table.words[id].lower(), []).append(int(id))
@@ -119,7 +112,7 @@ def _parents_of(table: Table, any_case: bool) -> Mapping[str, Sequence[int]] | N
 def _excluded(
     words: tuple[str, str], table: Table, by_lower: Mapping[str, Sequence[int]] | None
 ) -> list[int]:
-    """The parents' entries and those of their pieces."""
+    """Return the entries of the parents and of their pieces."""
     barred = {
         part for word in words for part in (word, *(table.words[id] for id in table.split(word)))
     }
@@ -128,12 +121,12 @@ def _excluded(
     return [id for word in barred if (id := table.id(word)) is not None]
 
 
-def _by_word(
+def _nearest(
     positions: Sequence[tuple[str, str, float]],
     table: Table,
     by_lower: Mapping[str, Sequence[int]] | None,
 ) -> list[tuple[str, float]]:
-    """The nearest entry to each mixed word."""
+    """Return the word nearest to each mixed embedding, and its distance."""
     if not positions:
         return []
     queries = np.stack(

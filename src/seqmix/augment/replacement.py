@@ -1,16 +1,16 @@
 """Baselines without embeddings or language model (Dai and Adel, 2020), with SeqMix's contract.
 
 - mention: a span is replaced by another mention of its type; the tags follow its length.
-- token: each token is replaced, with probability p, by another one that carries the same tag somewhere.
-- shuffle: the tokens within each segment (a span, or a run of O) are shuffled with probability p; the tags stay.
-- duplicate: the sentences again, unchanged: what more training on the same data brings.
+- token: each token is replaced, with probability p, by one that has the same tag somewhere.
+- shuffle: the tokens of each segment (a span or a run of O) are shuffled with probability p.
+- duplicate: the sentences unchanged, which shows what more training on the same data gains.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -22,14 +22,14 @@ from seqmix.data.sentence import Sentence, Span
 from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import ConfigError
 
-_PATIENCE = 200  # tries in a row that give nothing new before it is called exhausted
+_PATIENCE = 200  # tries per sentence in a row that may give nothing new
 
 Change = Callable[[int, np.random.Generator], tuple[Sentence, Lineage] | None]
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """One of the baselines; `probability` is the chance that a token is replaced or a segment shuffled."""
+    """A baseline; `probability` is that of replacing a token or shuffling a segment."""
 
     method: Method = "mention"
     probability: float = 0.3
@@ -45,7 +45,10 @@ class Replacement:
     def augment(
         self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator
     ) -> Augmentation:
-        """Up to n sentences with hard labels, parents in random order, each parent again only after all others."""
+        """Generate up to n sentences with hard labels from parents in random order.
+
+        A parent is used again only after all others.
+        """
         whole = [
             sentence.hardened()
             for sentence in sentences
@@ -54,32 +57,30 @@ class Replacement:
         if n < 1 or not whole:
             return Augmentation((), n, "there is no fully labeled sentence" if n > 0 else None)
         if self.method == "duplicate":
-            return Augmentation(tuple(_again(whole, n, rng)), n)
-        change = {"mention": _mentions, "token": _tokens, "shuffle": _shuffles}[self.method](
-            whole, self.probability
-        )
+            return Augmentation(tuple(_duplicates(whole, n, rng)), n)
+        methods = {"mention": _mentions, "token": _tokens, "shuffle": _shuffles}
+        change = methods[self.method](whole, self.probability)
         seen = {sentence.tokens for sentence in whole}
         outputs: list[Augmented] = []
         idle = 0
         while len(outputs) < n and idle < _PATIENCE * len(whole):
             for at in rng.permutation(len(whole)):
-                made = change(int(at), rng)
-                if made is None or made[0].tokens in seen:
+                changed = change(int(at), rng)
+                if changed is None or changed[0].tokens in seen:
                     idle += 1
                     continue
                 idle = 0
-                seen.add(made[0].tokens)
+                sentence, lineage = changed
+                seen.add(sentence.tokens)
                 id = f"{self.method}({whole[at].id})#{len(outputs) + 1}"
-                outputs.append(Augmented(Sentence(id, made[0].tokens, made[0].tags), made[1]))
+                outputs.append(Augmented(replace(sentence, id=id), lineage))
                 if len(outputs) == n:
                     break
-        reason = (
-            None if len(outputs) == n else f"{self.method} finds no further sentence that is new"
-        )
+        reason = f"{self.method} finds no other new sentence" if len(outputs) < n else None
         return Augmentation(tuple(outputs), n, reason)
 
 
-def _again(sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> list[Augmented]:
+def _duplicates(sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> list[Augmented]:
     order: list[int] = []
     while len(order) < n:
         order += rng.permutation(len(sentences)).tolist()
@@ -95,34 +96,34 @@ def _again(sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> l
 
 
 def _mentions(sentences: Sequence[Sentence], probability: float) -> Change:
-    found = [
+    mentions = [
         spans([str(row) for row in sentence.tags])
         if any(prefixed(str(r)) for r in sentence.tags)
         else []
         for sentence in sentences
     ]
     by_type: dict[str, list[tuple[int, Span]]] = defaultdict(list)
-    for at, own in enumerate(found):
-        for span in own:
+    for at, in_sentence in enumerate(mentions):
+        for span in in_sentence:
             by_type[span.type].append((at, span))
 
     def change(at: int, rng: np.random.Generator) -> tuple[Sentence, Lineage] | None:
-        if not found[at]:
+        if not mentions[at]:
             return None
-        span = found[at][int(rng.integers(len(found[at])))]
-        other, source = by_type[span.type][int(rng.integers(len(by_type[span.type])))]
-        sentence, words = sentences[at], sentences[other].tokens[source.start : source.end]
+        span = mentions[at][int(rng.integers(len(mentions[at])))]
+        donor, source = by_type[span.type][int(rng.integers(len(by_type[span.type])))]
+        sentence, words = sentences[at], sentences[donor].tokens[source.start : source.end]
         tokens = (*sentence.tokens[: span.start], *words, *sentence.tokens[span.end :])
         shift = len(words) - (span.end - span.start)
         moved = [
             s if s.end <= span.start else Span(s.start + shift, s.end + shift, s.type)
-            for s in found[at]
+            for s in mentions[at]
             if s != span
         ]
         tags = tag([*moved, Span(span.start, span.start + len(words), span.type)], len(tokens))
         lineage = Lineage(
             "mention",
-            (sentence.id, sentences[other].id),
+            (sentence.id, sentences[donor].id),
             ((span.start, span.end), (source.start, source.end)),
         )
         return Sentence(sentence.id, tokens, tuple(tags)), lineage
@@ -165,7 +166,7 @@ def _shuffles(sentences: Sequence[Sentence], probability: float) -> Change:
 
 
 def _segments(tags: Sequence[str]) -> list[tuple[int, int]]:
-    """Spans and the runs of O between them."""
+    """Return the bounds of spans and of the runs of O between them."""
     inside = spans(tags) if any(prefixed(name) or name == OUTSIDE for name in tags) else []
     edges = [0, *(edge for span in inside for edge in (span.start, span.end)), len(tags)]
     return [(a, b) for a, b in pairwise(edges) if b > a]

@@ -1,4 +1,4 @@
-"""One generated pair told as the paper's case study does: parents with windows marked, λ, mixed tokens and labels, scores, verdict."""
+"""Show a generated pair as the paper's case study does: parents, mix, scores and verdict."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ _NAMES = "ijklmn"
 
 @dataclass(frozen=True)
 class Case:
-    """The candidates that one pair gave, with their parents."""
+    """The candidates that a pair gave, with their parents."""
 
     parents: tuple[Sentence, ...]
     candidates: tuple[Augmented, ...]
 
 
-def cases(made: Iterable[Augmented], sentences: Iterable[Sentence]) -> list[Case]:
-    """Candidates of one pair together, in the order in which the pairs came."""
+def cases(candidates: Iterable[Augmented], sentences: Iterable[Sentence]) -> list[Case]:
+    """Group candidates by their pair, in the order of the pairs."""
     by_id = {sentence.id: sentence for sentence in sentences}
     grouped: dict[object, list[Augmented]] = {}
-    for one in made:
-        grouped.setdefault((one.lineage.parents, one.lineage.windows), []).append(one)
+    for candidate in candidates:
+        lineage = candidate.lineage
+        grouped.setdefault((lineage.parents, lineage.windows), []).append(candidate)
     return [
         Case(
-            tuple(by_id[id] for id in own[0].lineage.parents),
-            tuple(sorted(own, key=lambda a: a.lineage.into)),
+            tuple(by_id[id] for id in group[0].lineage.parents),
+            tuple(sorted(group, key=lambda candidate: candidate.lineage.into)),
         )
-        for own in grouped.values()
+        for group in grouped.values()
     ]
 
 
 def as_text(case: Case) -> str:
-    """The case in plain text, windows in brackets."""
+    """Return the case as plain text, with windows in brackets."""
     lineage = case.candidates[0].lineage
     lines = []
     for name, parent, window in zip(_NAMES, case.parents, lineage.windows, strict=False):
@@ -45,26 +46,25 @@ def as_text(case: Case) -> str:
     if lineage.weight is not None:
         lines.append(f"mixed with λ = {lineage.weight:.2f}, 1 − λ = {1 - lineage.weight:.2f}")
         lines += _grid(_table(case))
-    for name, made in zip(_NAMES, case.candidates, strict=False):
-        lines.append(
-            f"generated {_NAMES[made.lineage.into] if len(case.candidates) > 1 else name}: {verdict(made)}"
-        )
-        lines.append("  " + _marked(made.sentence.tokens, window_of(made)))
+    for name, candidate in zip(_NAMES, case.candidates, strict=False):
+        into = _NAMES[candidate.lineage.into] if len(case.candidates) > 1 else name
+        lines.append(f"generated {into}: {verdict(candidate)}")
+        lines.append("  " + _marked(candidate.sentence.tokens, window_of(candidate)))
     return "\n".join(lines)
 
 
-def as_page(told: Sequence[Case], title: str) -> str:
-    """All cases as one HTML page that needs nothing else."""
+def as_page(shown: Sequence[Case], title: str) -> str:
+    """Return the cases as a self-contained HTML page."""
     return _PAGE.format(
         title=html.escape(title),
         style=STYLE,
-        count=len(told),
-        body="\n".join(card(number, case) for number, case in enumerate(told, 1)),
+        count=len(shown),
+        body="\n".join(card(number, case) for number, case in enumerate(shown, 1)),
     )
 
 
 def label(row: Row) -> str:
-    """B-ORG, or B-LOC 0.61 B-ORG 0.39, or – where there is none."""
+    """Return a row as text: `B-ORG`, `B-LOC 0.61 B-ORG 0.39`, or `–` for a missing one."""
     if row is None:
         return "–"
     return (
@@ -76,28 +76,28 @@ def label(row: Row) -> str:
     )
 
 
-def window_of(made: Augmented) -> tuple[int, int]:
-    """Where the new words stand: as wide as the window, or as the mention that was put in."""
-    start, end = made.lineage.windows[made.lineage.into]
-    if made.lineage.method == "mention":
-        source = made.lineage.windows[1]
+def window_of(candidate: Augmented) -> tuple[int, int]:
+    """Return where the new words are: the window, or the mention that was put in."""
+    lineage = candidate.lineage
+    start, end = lineage.windows[lineage.into]
+    if lineage.method == "mention":
+        source = lineage.windows[1]
         end = start + source[1] - source[0]
     return start, end
 
 
-def verdict(made: Augmented) -> str:
-    """The score and what came of it."""
-    if made.lineage.score is None:
+def verdict(candidate: Augmented) -> str:
+    """Return the score of a candidate and whether it was kept."""
+    lineage = candidate.lineage
+    if lineage.score is None:
         return "kept, not scored"
-    base = "" if made.lineage.base == "e" else f" (base {made.lineage.base})"
-    shown = (
-        "beyond the range" if made.lineage.score == float("inf") else f"{made.lineage.score:.0f}"
-    )
-    return f"perplexity {shown}{base}, {'kept' if made.kept else 'rejected'}"
+    base = "" if lineage.base == "e" else f" (base {lineage.base})"
+    score = "beyond the range" if lineage.score == float("inf") else f"{lineage.score:.0f}"
+    return f"perplexity {score}{base}, {'kept' if candidate.kept else 'rejected'}"
 
 
 def _table(case: Case) -> list[list[str]]:
-    """Rows of the mixing: each parent's tokens and tags, the mixed tokens and tags, the distances."""
+    """Return the tokens and tags of each parent and of the mix, and the distances, as rows."""
     first = case.candidates[0]
     rows = []
     for name, parent, (start, end) in zip(
@@ -132,13 +132,12 @@ def _marked(
 
 
 def card(heading: int | str, case: Case) -> str:
-    """One case as an <article>; `STYLE` holds what it needs."""
+    """Return a case as an <article>, to be styled by `STYLE`."""
     lineage = case.candidates[0].lineage
     parts = [f"<article><h2>{html.escape(str(heading))}</h2>"]
     for name, parent, window in zip(_NAMES, case.parents, lineage.windows, strict=False):
-        parts.append(
-            f"<p><b>{name}</b> {html_marked(parent.tokens, window)} <small>{html.escape(parent.id)}</small></p>"
-        )
+        marked = html_marked(parent.tokens, window)
+        parts.append(f"<p><b>{name}</b> {marked} <small>{html.escape(parent.id)}</small></p>")
     if lineage.weight is not None:
         parts.append(
             f"<p class=weight>λ = {lineage.weight:.2f} · 1 − λ = {1 - lineage.weight:.2f}</p>"
@@ -149,17 +148,18 @@ def card(heading: int | str, case: Case) -> str:
             + "".join(f"<tr>{row}</tr>" for row in cells)
             + "</table></div>"
         )
-    for made in case.candidates:
-        judged = "kept" if made.kept else "rejected"
-        shown = html_marked(made.sentence.tokens, window_of(made))
+    for candidate in case.candidates:
+        judged = "kept" if candidate.kept else "rejected"
+        marked = html_marked(candidate.sentence.tokens, window_of(candidate))
         parts.append(
-            f"<p class={judged}><b>{_NAMES[made.lineage.into]}′</b> {shown} <small>{html.escape(verdict(made))}</small></p>"
+            f"<p class={judged}><b>{_NAMES[candidate.lineage.into]}′</b> {marked} "
+            f"<small>{html.escape(verdict(candidate))}</small></p>"
         )
     return "".join([*parts, "</article>"])
 
 
 def html_marked(tokens: Sequence[str], window: tuple[int, int]) -> str:
-    """The tokens as HTML, those in the window marked."""
+    """Return the tokens as HTML, with those in the window marked."""
     start, end = window
     return " ".join(
         f"<mark>{html.escape(token)}</mark>" if start <= at < end else html.escape(token)
@@ -168,7 +168,8 @@ def html_marked(tokens: Sequence[str], window: tuple[int, int]) -> str:
 
 
 STYLE = """\
-:root { color-scheme: light dark; --line: #8884; --mark: #ffd54f66; --good: #2e7d32; --bad: #c62828 }
+:root { color-scheme: light dark }
+:root { --line: #8884; --mark: #ffd54f66; --good: #2e7d32; --bad: #c62828 }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
 article { border: 1px solid var(--line); border-radius: .6rem; padding: .4rem 1.2rem; margin: 1rem 0 }
 h2 { font-size: .9rem; opacity: .6; margin: .4rem 0 0 }
@@ -185,11 +186,13 @@ tr:nth-child(even) td { opacity: .7; border-bottom: 1px solid var(--line) }
 """
 
 _PAGE = """<!doctype html>
-<html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width, initial-scale=1"><title>{title}</title>
+<html lang=en><meta charset=utf-8>
+<meta name=viewport content="width=device-width, initial-scale=1"><title>{title}</title>
 <style>
 {style}</style>
 <h1>{title}</h1>
-<p>{count} pairs. Marked: the windows that were mixed. A green bar: kept; a red one: rejected by the discriminator.</p>
+<p>{count} pairs. The windows that were mixed are marked.
+Green bar: kept; red bar: rejected by the discriminator.</p>
 {body}
 </html>
 """

@@ -1,4 +1,4 @@
-"""What the report is written with: tables, numbers in words, the page around them."""
+"""Tables, numbers and paragraphs of the report as HTML, and the page around them."""
 
 from __future__ import annotations
 
@@ -10,37 +10,38 @@ from seqmix.report.statistics import Interval
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells are HTML already; headings are text."""
+    """Return a table; its cells are HTML, its headings text."""
     top = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<div class=wide><table class=figures><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+    rows_html = f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody>"
+    return f"<div class=wide><table class=figures>{rows_html}</table></div>"
 
 
 def interval(value: Interval, signed: bool = False) -> str:
-    """A mean, and its interval where there is one."""
+    """Return a mean with its interval, if it is known."""
     show: Callable[[float], str] = (lambda v: with_sign(v, 3)) if signed else (lambda v: f"{v:.3f}")
     bounds = f" <small>[{show(value.low)}, {show(value.high)}]</small>" if value.known else ""
     return f"<b>{show(value.mean)}</b>{bounds}"
 
 
 def with_sign(value: float, digits: int) -> str:
-    """+0.012 or −0.012, with a minus sign and no negative zero."""
+    """Return `+0.012` or `−0.012`, with a true minus sign and no negative zero."""
     shown = f"{value:+.{digits}f}"
     return shown.replace("-", "−") if float(shown) else f"{0:.{digits}f}"
 
 
 def p_value(value: float) -> str:
-    """Three digits; a dash where no test was possible."""
+    """Return p with three digits, or a dash where no test was possible."""
     return "–" if math.isnan(value) else "&lt; 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def many(n: int, what: str) -> str:
-    """1 run, 2 runs."""
+    """Return `1 run` or `2 runs`."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def note(sentences: Sequence[str]) -> str:
-    """A paragraph in small print."""
+    """Return a paragraph in small print."""
     return f"<p class=note>{' '.join(sentences)}</p>"
 
 
@@ -50,7 +51,8 @@ h1 { margin-bottom: .2rem }
 section { margin: 2.2rem 0 }
 section > h2 { font-size: 1.25rem; opacity: 1; margin: 0 0 .6rem }
 .figures { width: 100%; font-variant-numeric: tabular-nums }
-.figures th { text-align: left; font-weight: 600; font-size: .8rem; opacity: .7; padding: .2rem 1rem .35rem 0; vertical-align: bottom }
+.figures th { text-align: left; font-weight: 600; font-size: .8rem; opacity: .7 }
+.figures th { padding: .2rem 1rem .35rem 0; vertical-align: bottom }
 .figures td, .figures tr:nth-child(even) td
 { padding: .35rem 1rem .35rem 0; opacity: 1; border-bottom: 0; border-top: 1px solid var(--line) }
 .dot { display: inline-block; width: .7em; height: .7em; border-radius: 50%; margin-right: .5em }
@@ -58,13 +60,15 @@ section > h2 { font-size: 1.25rem; opacity: 1; margin: 0 0 .6rem }
 figure { margin: .6rem 0 }
 figure svg { display: block; width: 100%; height: auto; min-width: 20rem }
 figure[data-large] svg { max-width: 50rem }
-.pair { display: grid; gap: .5rem 2rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)) }
+.pair { display: grid; gap: .5rem 2rem }
+.pair { grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)) }
 summary { cursor: pointer; opacity: .8 }
 @media print { section, article, figure { break-inside: avoid } }
 """
 
 PAGE = """<!doctype html>
-<html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width, initial-scale=1"><title>seqmix report</title>
+<html lang=en><meta charset=utf-8>
+<meta name=viewport content="width=device-width, initial-scale=1"><title>seqmix report</title>
 <style>
 {style}</style>
 <h1>Active learning report</h1>

@@ -1,6 +1,6 @@
-"""Numbers over a handful of seeds: intervals, paired tests, areas, labels saved.
+"""Statistics over a few seeds: intervals, paired tests, areas, labels saved.
 
-Pairs are runs with the same seed. Few seeds can prove little: with n pairs no sign-flip test can give less than 2 / 2ⁿ.
+Pairs are runs with the same seed; with n pairs no sign-flip test can give p below 2 / 2ⁿ.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-EXACT = 2**14  # sign combinations that are still all tried
+EXACT = 2**14  # most sign combinations that are all tried
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """F1 (y) against cost (x); x does not fall."""
+    """F1 (y) against cost (x), which never falls."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
@@ -28,7 +28,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and its bounds; the bounds are NaN where a single value tells nothing of the spread."""
+    """A mean and its bounds, which are NaN for a single value."""
 
     mean: float
     low: float
@@ -37,35 +37,40 @@ class Interval:
 
     @property
     def known(self) -> bool:
-        """There are bounds."""
+        """Return whether there are bounds."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
 
 def mean_interval(values: Sequence[float], level: float = 0.95) -> Interval:
-    """The mean with Student's t interval."""
-    given = np.asarray(values, dtype=float)
-    if given.size == 0:
+    """Return the mean with Student's t interval."""
+    sample = np.asarray(values, dtype=float)
+    if sample.size == 0:
         return Interval(math.nan, math.nan, math.nan, 0)
-    mean = float(given.mean())
-    if given.size == 1:
+    mean = float(sample.mean())
+    if sample.size == 1:
         return Interval(mean, math.nan, math.nan, 1)
     half = float(
-        special.stdtrit(given.size - 1, (1 + level) / 2) * given.std(ddof=1) / math.sqrt(given.size)
+        special.stdtrit(sample.size - 1, (1 + level) / 2)
+        * sample.std(ddof=1)
+        / math.sqrt(sample.size)
     )
-    return Interval(mean, mean - half, mean + half, given.size)
+    return Interval(mean, mean - half, mean + half, sample.size)
 
 
 def paired_interval(
     first: Sequence[float], second: Sequence[float], level: float = 0.95
 ) -> Interval:
-    """The mean of first − second with Student's t interval over the pairs."""
+    """Return the mean of first − second with Student's t interval over the pairs."""
     return mean_interval(_differences(first, second).tolist(), level)
 
 
 def paired_permutation(
     first: Sequence[float], second: Sequence[float], rng: Generator, draws: int = 10_000
 ) -> float:
-    """Two-sided p of the mean difference under flipped signs: exact up to 2¹⁴ combinations, then drawn."""
+    """Return the two-sided p of the mean difference under flipped signs.
+
+    All combinations of signs are tried up to 2¹⁴; beyond that they are drawn.
+    """
     differences = _differences(first, second)
     n = differences.size
     if n == 0:
@@ -78,12 +83,10 @@ def paired_permutation(
     )  # [combinations, pairs]
     signs = 1 - 2 * flipped
     observed = abs(float(differences.sum()))
-    as_far = int(
-        (np.abs(signs @ differences) >= observed - 1e-12 * max(1.0, observed)).sum()
-    )  # subtle: ties must survive rounding
-    return (
-        as_far / len(signs) if exact else (as_far + 1) / (draws + 1)
-    )  # the observed signs are one draw more
+    least = observed - 1e-12 * max(1.0, observed)  # subtle: ties must survive rounding
+    as_far = int((np.abs(signs @ differences) >= least).sum())
+    # the observed signs count as one more draw
+    return as_far / len(signs) if exact else (as_far + 1) / (draws + 1)
 
 
 def is_negligible(values: Sequence[float], margin: float, level: float = 0.05) -> bool:
@@ -113,7 +116,10 @@ def detectable_difference(n: int, sd: float, level: float = 0.05, power: float =
 
 
 def wilcoxon(first: Sequence[float], second: Sequence[float]) -> float:
-    """Two-sided p of the signed ranks, as in the paper; pairs without a difference are left out, and p is 1 when none is left."""
+    """Return the two-sided p of the signed ranks, as in the paper.
+
+    Pairs without a difference are left out; p is 1 when none is left.
+    """
     differences = _differences(first, second)
     moved = differences[differences != 0]
     if moved.size == 0:
@@ -122,20 +128,18 @@ def wilcoxon(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Each p corrected for the others beside it (Holm, step-down); those that are NaN stay so and do not count."""
-    known = sorted((p, at) for at, p in enumerate(ps) if not math.isnan(p))
+    """Correct each p for the others (Holm, step-down); NaNs stay and do not count."""
+    ranked = sorted((p, at) for at, p in enumerate(ps) if not math.isnan(p))
     corrected = [math.nan] * len(ps)
     largest = 0.0
-    for rank, (p, at) in enumerate(known):
-        largest = max(
-            largest, min(1.0, (len(known) - rank) * p)
-        )  # subtle: never below that of a smaller p
+    for rank, (p, at) in enumerate(ranked):
+        largest = max(largest, min(1.0, (len(ranked) - rank) * p))  # never below a smaller p's
         corrected[at] = largest
     return corrected
 
 
 def area_under_curve(curve: Curve) -> float:
-    """The mean height over the range of x, by trapezoids; the height itself where there is no range."""
+    """Return the mean height over the range of x, by trapezoids; without a range, the mean of y."""
     x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)
     if x.size == 0:
         return math.nan
@@ -144,7 +148,7 @@ def area_under_curve(curve: Curve) -> float:
 
 
 def labels_to_reach(curve: Curve, target: float) -> float | None:
-    """The first x at which the curve, drawn with straight lines, stands at the target; None when it never does."""
+    """Return the first x at which the curve reaches the target; None if it never does."""
     before: tuple[float, float] | None = None
     for x, y in zip(curve.x, curve.y, strict=True):
         if y >= target:
@@ -156,9 +160,10 @@ def labels_to_reach(curve: Curve, target: float) -> float | None:
 
 
 def labels_saved(curve: Curve, baseline: Curve) -> float | None:
-    """Labels less than the baseline needs for its own final F1; negative when more are needed, None when it is never reached.
+    """Return how many labels fewer than the baseline the curve needs for the baseline's final F1.
 
-    subtle: both curves are read at their first crossing. Counting the baseline at its end would call a plateau a saving.
+    subtle: both curves are read at their first crossing, or a plateau of the baseline would count
+    as a saving.
     """
     target = baseline.y[-1]
     needed, usual = labels_to_reach(curve, target), labels_to_reach(baseline, target)
