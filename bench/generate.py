@@ -1,4 +1,4 @@
-"""Generation: SeqMix against Algorithm 2 read literally (reference.py), at equal output.
+"""Generation: SeqMix against Algorithm 2 read literally (algorithm2.py), at equal output.
 
 python bench/generate.py [--n 40] [--sentences 200] [--width 768] [--large]
 
@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from algorithm2 import generate, nearest_token, perplexity
 from common import load, record, show
-from reference import generate, nearest_token, perplexity
 from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.pairing import Pairing
 from seqmix.augment.score_range import ScoreRange

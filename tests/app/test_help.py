@@ -8,8 +8,9 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
-from seqmix.app.cli import COMMANDS, load, run
+from seqmix.app.cli import COMMANDS, app, load, run
 
 GROUPS = ("Label", "Train", "Augment and simulate", "Scale", "Files")
 NAMES = [name for entries in COMMANDS.values() for name in entries]
@@ -29,8 +30,12 @@ def test_commands_are_in_groups_and_no_summary_is_cut(capfd):
     assert all(re.search(rf"│ {name} ", text) for name in NAMES)
 
 
-def test_there_are_at_most_17_commands():
+def test_there_are_at_most_17_commands_and_120_options():
+    commands = [typer.main.get_command(app), *map(load, NAMES)]
+    options = [p for c in commands for p in c.params if p.param_type_name == "option"]
+
     assert len(NAMES) <= 17
+    assert len([option for option in options if option.name != "help"]) <= 120
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from reference import perplexity
+from algorithm2 import perplexity
 from seqmix.augment.discriminator import Perplexity, _encode
 from seqmix.augment.score_range import ScoreRange
 from seqmix.data.sentence import Sentence

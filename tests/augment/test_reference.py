@@ -1,4 +1,4 @@
-"""The fast path against Algorithm 2 read literally (bench/reference.py)."""
+"""The fast path against Algorithm 2 read literally (bench/algorithm2.py)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference import generate, perplexity
+from algorithm2 import generate, perplexity
 from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.pairing import Pairing
 from seqmix.augment.score_range import ScoreRange

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
 from seqmix.data import formats
 from seqmix.data.scheme import SCHEMES
 from seqmix.errors import ConfigError
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-T = TypeVar("T", bound="DataclassInstance")
 
 
 @dataclass(frozen=True)
@@ -207,9 +202,3 @@ def settings_option(examples: str, panel: str | None = None) -> Any:
         help=f"Any other setting, such as {examples}; repeatable.",
         rich_help_panel=panel,
     )
-
-
-def with_settings(settings: T, changes: Mapping[str, Any]) -> T:
-    """Return frozen settings with the changes of --set, every key and value checked."""
-    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    return type(settings)(**{**values, **changes})

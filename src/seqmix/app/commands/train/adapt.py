@@ -10,7 +10,7 @@ import typer
 
 from seqmix.app.config import parse_changes
 from seqmix.app.console import count, emit, progress, say
-from seqmix.app.options import Device, Read, Seed, parse_read, settings_option, with_settings
+from seqmix.app.options import Device, Read, Seed, parse_read, settings_option
 from seqmix.app.read_data import read_data
 from seqmix.errors import DataError
 
@@ -48,7 +48,7 @@ def adapt(
     from seqmix.tagger.adaptation.adapt import AdaptSettings  # here, since it loads torch
     from seqmix.tagger.adaptation.adapt import adapt as adapt_encoder
 
-    settings = with_settings(AdaptSettings(epochs=epochs, seed=seed), parse_changes(change))
+    settings = AdaptSettings(**{"epochs": epochs, "seed": seed, **parse_changes(change)})
     reading = parse_read(read, misaligned="drop")
     sentences = [
         sentence.tokens for name in text for sentence in read_data(name, reading) if len(sentence)

@@ -24,7 +24,6 @@ from seqmix.app.options import (
     group,
     parse_read,
     settings_option,
-    with_settings,
 )
 from seqmix.app.read_data import drawn, labeled_data
 from seqmix.data.scheme import prefixed
@@ -71,7 +70,7 @@ def train(
     from seqmix.tagger import Settings, Tagger
 
     reading = parse_read(read)
-    settings = with_settings(Settings(epochs=epochs, steps=steps), parse_changes(change))
+    settings = Settings(**{"epochs": epochs, "steps": steps, **parse_changes(change)})
     tagger = Tagger(encoder, head, settings, device)
     _check_place(out)
     sentences = labeled_data(data, reading)
