@@ -104,7 +104,7 @@ def test_no_tags_mean_that_no_token_is_labeled():
 
 
 def test_one_tag_row_a_token_is_needed():
-    with pytest.raises(TagError, match="'s1' has 2 tokens and 1 tag rows"):
+    with pytest.raises(TagError, match="'s1' must have one tag row per token; got 2 tokens and 1"):
         Sentence("s1", ("Lena", "left"), ("B-PER",))
 
 

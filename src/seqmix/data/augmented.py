@@ -1,4 +1,4 @@
-"""Generated sentences and where they come from."""
+"""Generated sentences and how they were made."""
 
 from __future__ import annotations
 
@@ -16,41 +16,39 @@ from seqmix.errors import DataError
 
 @dataclass(frozen=True)
 class Lineage:
-    """How a sentence was made: replaying it gives the same sentence."""
+    """How a sentence was made; replaying it gives the same sentence."""
 
     method: str  # whole, sub, label, or the name of a baseline
     parents: tuple[str, ...]  # sentence ids
-    windows: tuple[
-        tuple[int, int], ...
-    ]  # the stretch taken from each parent, [start, end) in tokens
+    windows: tuple[tuple[int, int], ...]  # the stretch of each parent, [start, end) in tokens
     into: int = 0  # which parent was rewritten
     weight: float | None = None  # λ: the share of the first parent
-    score: float | None = None  # what the discriminator gave
+    score: float | None = None  # the discriminator's
     base: str = "e"  # of the perplexity: exp of the mean log-loss, or 2 to its power
     distances: tuple[float, ...] = ()  # from each mixed embedding to the entry chosen
 
 
 @dataclass(frozen=True)
 class Augmented:
-    """A generated sentence with its lineage; `kept` says whether the discriminator accepted it."""
+    """A generated sentence, its lineage, and whether the discriminator accepted it."""
 
     sentence: Sentence
     lineage: Lineage
     kept: bool = True
 
     def to_record(self) -> dict[str, Any]:
-        """One JSON object that any reader of `jsonl-tokens` takes as a sentence."""
+        """Return a JSON object that readers of `jsonl-tokens` accept as a sentence."""
         return {**to_record(self.sentence), "lineage": asdict(self.lineage)}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Augmented:
-        """The inverse of `to_record`."""
+        """Return the sentence of a record: the inverse of `to_record`."""
         try:
-            given = dict(record["lineage"])
+            fields = dict(record["lineage"])
             for name in ("parents", "distances"):
-                given[name] = tuple(given[name])
-            given["windows"] = tuple((int(a), int(b)) for a, b in given["windows"])
-            lineage, id = Lineage(**given), str(record["id"])
+                fields[name] = tuple(fields[name])
+            fields["windows"] = tuple((int(a), int(b)) for a, b in fields["windows"])
+            lineage, id = Lineage(**fields), str(record["id"])
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
                 'expected a generated sentence with its "lineage"', text=str(record)[:80]
@@ -60,17 +58,14 @@ class Augmented:
 
 @dataclass(frozen=True)
 class Augmentation(Sequence[Augmented]):
-    """What an augmenter gives: the sentences, how many were asked for, and why there are fewer, if there are."""
+    """The result of an augmenter: sentences, how many were asked for, and why there are fewer."""
 
     outputs: tuple[Augmented, ...]
     asked: int
     reason: str | None = None
-    rejected: tuple[
-        Augmented, ...
-    ] = ()  # what the discriminator turned down, when it was asked to keep them
-    counts: Mapping[str, int] = field(
-        default_factory=dict
-    )  # pairs mixed, candidates scored, duplicates, …
+    rejected: tuple[Augmented, ...] = ()  # by the discriminator, if it was asked to keep them
+    # Pairs mixed, candidates scored, duplicates, …
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -87,33 +82,33 @@ class Augmentation(Sequence[Augmented]):
 
     @property
     def sentences(self) -> list[Sentence]:
-        """The generated sentences alone, ready to train on."""
+        """The generated sentences without their lineage."""
         return [output.sentence for output in self.outputs]
 
 
 def hubness(chosen: Sequence[str], entries: int) -> dict[str, float]:
-    """How much a few entries attract: the share of the most frequent one, and the skewness of how often each of the entries was chosen.
+    """Return how much a few entries attract: the largest share, and the skewness of all counts.
 
-    Without hubs the share is near 1 / n and the skewness near that of a lottery; a table that answers `[MASK]` to everything has share 1.
+    Without hubs the share is near 1 / n; a table that answers `[MASK]` to everything has share 1.
     """
     if not chosen:
         return {"largest_share": 0.0, "skewness": 0.0}
-    found = sorted(Counter(chosen).values(), reverse=True)
-    counts = np.zeros(max(entries, len(found)))
-    counts[: len(found)] = found
+    ranked = sorted(Counter(chosen).values(), reverse=True)
+    counts = np.zeros(max(entries, len(ranked)))
+    counts[: len(ranked)] = ranked
     away = counts - counts.mean()
     spread = float((away**2).mean())
     return {
-        "largest_share": found[0] / len(chosen),
+        "largest_share": ranked[0] / len(chosen),
         "skewness": float((away**3).mean()) / spread**1.5 if spread > 0 else 0.0,
     }
 
 
-def new_tokens(made: Iterable[Augmented]) -> list[str]:
-    """The tokens that mixing generated, all outputs in a row."""
+def new_tokens(outputs: Iterable[Augmented]) -> list[str]:
+    """Return all tokens that mixing generated, of all outputs."""
     return [
-        one.sentence.tokens[i]
-        for one in made
-        if one.lineage.weight is not None
-        for i in range(*one.lineage.windows[one.lineage.into])
+        output.sentence.tokens[i]
+        for output in outputs
+        if output.lineage.weight is not None
+        for i in range(*output.lineage.windows[output.lineage.into])
     ]

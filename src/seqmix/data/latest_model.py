@@ -1,7 +1,7 @@
-"""The newest model of a project by a name that stays: the project's folder, its `models`, or the file `models/latest`.
+"""The newest model of a project, by the project's folder, its `models`, or `models/latest`.
 
-The file names a folder beside it, in plain text: a link would lead wherever a stranger's project wants it to. Who uses a model holds a
-shared lock on its folder, and whoever clears old models away leaves locked ones alone.
+The file `latest` names a folder beside it in plain text, since a link could lead anywhere.
+A process that uses a model holds a shared lock on its folder, so that it is not removed.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from seqmix.data.files import write_text
 from seqmix.errors import ModelError
 
 LATEST = "latest"
-_KNOWN_BY = "tagger.json"
-_TRIES = 5  # a model may be cleared away between being named and being locked
+_DESCRIPTION = "tagger.json"
+_TRIES = 5  # a model may be removed between being named and being locked
 
 
 def name_newest(models: Path, name: str) -> None:
-    """Let `latest` name this folder from now on, in one step."""
+    """Make `latest` name this folder, in one step."""
     write_text(models / LATEST, name + "\n")
 
 
 def newest_model(path: Path) -> Path:
-    """The folder of the model that a path means; a path that is no project's is given back as it is."""
-    if (path / _KNOWN_BY).exists():
+    """Return the folder of a project's newest model; any other path is returned unchanged."""
+    if (path / _DESCRIPTION).exists():
         return path
     if path.name == LATEST and path.is_file():
         models = path.parent
@@ -38,27 +38,24 @@ def newest_model(path: Path) -> Path:
         models = path
     else:
         return path
-    named = _named(models / LATEST)
-    numbers = (
-        sorted((int(f.name) for f in models.iterdir() if f.name.isdecimal()), reverse=True)
-        if models.is_dir()
-        else []
-    )
-    for name in ([named] if named else []) + [f"{number:03d}" for number in numbers]:
+    latest = _read_latest(models / LATEST)
+    entries = models.iterdir() if models.is_dir() else ()
+    numbers = sorted((int(f.name) for f in entries if f.name.isdecimal()), reverse=True)
+    for name in ([latest] if latest else []) + [f"{number:03d}" for number in numbers]:
         folder = models / name
-        if not folder.is_symlink() and (folder / _KNOWN_BY).is_file():
+        if not folder.is_symlink() and (folder / _DESCRIPTION).is_file():
             return folder
     raise ModelError(f"{path} has no model yet; seqmix annotate trains one after the first answers")
 
 
 @contextmanager
 def using_model(path: Path) -> Iterator[Path]:
-    """The folder of the model that a path means, safe from being cleared away until the block ends."""
+    """Yield the folder that `newest_model` returns, locked so that it is not removed."""
     for last in (*[False] * (_TRIES - 1), True):
         folder = newest_model(path)
-        handle = _locked(folder, fcntl.LOCK_SH)
+        handle = _lock(folder, fcntl.LOCK_SH)
         try:
-            if last or folder == path or (folder / _KNOWN_BY).exists():
+            if last or folder == path or (folder / _DESCRIPTION).exists():
                 yield folder
                 return
         finally:
@@ -67,8 +64,8 @@ def using_model(path: Path) -> Iterator[Path]:
 
 
 def clear_model(folder: Path) -> bool:
-    """Remove a model unless a process uses it; whether it is gone."""
-    handle = _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    """Remove a model unless a process uses it, and return whether it is gone."""
+    handle = _lock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     if handle is None:
         return False
     try:
@@ -78,8 +75,8 @@ def clear_model(folder: Path) -> bool:
     return True
 
 
-def _locked(folder: Path, how: int) -> int | None:
-    """A handle that holds a lock on a folder; None where it is no folder, cannot be locked, or is locked by another."""
+def _lock(folder: Path, how: int) -> int | None:
+    """Return a handle that locks a folder, or None if it cannot be locked or is not a folder."""
     handle = None
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -90,8 +87,8 @@ def _locked(folder: Path, how: int) -> int | None:
     return None
 
 
-def _named(file: Path) -> str | None:
-    """The number that the file holds; anything else counts for nothing."""
+def _read_latest(file: Path) -> str | None:
+    """Return the number in the file, or None if it holds anything else."""
     with suppress(OSError, UnicodeDecodeError):
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
         with os.fdopen(handle, "rb") as content:

@@ -1,9 +1,10 @@
-"""Tags <-> spans, and what makes a tag sequence legal.
+"""Tags and spans, and which tag sequences are legal.
 
-One reading serves every scheme, conlleval's: a span starts at B, S or U, after E, L, S or U, after O, and wherever the type
-changes; it ends just before the next start or O. So IOB1, BIO (IOB2), BIOES, BILOU and IO need no reader of their own, and a
-stray I- starts a span, which is what conlleval has always done. Tags without a prefix (NOUN, VERB) are one span a token when
-the data has no O, and runs of the same tag (IO) when it has.
+All schemes are read by conlleval's rule: a span starts at B, S or U, after E, L, S or U, after O,
+and where the type changes; it ends before the next start or O.
+So IOB1, BIO (IOB2), BIOES, BILOU and IO need only one reader, and a stray I- starts a span.
+Tags without a prefix (NOUN, VERB) are one span per token if the data has no O, else runs of the
+same tag (IO).
 """
 
 from __future__ import annotations
@@ -25,40 +26,40 @@ _PREFIXES: dict[str, str] = {"BIO": "BI", "IOB1": "BI", "BIOES": "BIES", "BILOU"
 
 
 def spans(tags: Sequence[str]) -> list[Span]:
-    """The spans of one tagged sentence, exactly as conlleval counts them.
+    """Return the spans of one tagged sentence, exactly as conlleval counts them.
 
     >>> spans(["B-PER", "I-PER", "O", "I-LOC"])
     [Span(start=0, end=2, type='PER'), Span(start=3, end=4, type='LOC')]
     """
-    found: list[Span] = []
+    result: list[Span] = []
     start, before, kind = 0, OUTSIDE, ""
     for at, tag in enumerate((*tags, OUTSIDE)):
         prefix, type = _parts(tag)
         if before != OUTSIDE and (
             prefix == OUTSIDE or type != kind or prefix in _OPENS or before in _CLOSES
         ):
-            found.append(Span(start, at, kind))
+            result.append(Span(start, at, kind))
             before = OUTSIDE
         if prefix != OUTSIDE and before == OUTSIDE:
             start = at
         before, kind = prefix, type
-    return found
+    return result
 
 
 def token_spans(tags: Sequence[str]) -> list[Span]:
-    """One span a token: how part-of-speech tags are scored."""
+    """Return one span per token, as part-of-speech tags are scored."""
     return [Span(at, at + 1, tag) for at, tag in enumerate(tags)]
 
 
-def tag(found: Iterable[Span], length: int, scheme: Scheme = "BIO") -> list[str]:
-    """Spell spans as tags: the inverse of `spans`. Overlapping spans are an error."""
+def tag(labels: Iterable[Span], length: int, scheme: Scheme = "BIO") -> list[str]:
+    """Return spans as tags: the inverse of `spans`; overlapping spans are an error."""
     tags = [OUTSIDE] * length
     if scheme == "tokens":
         raise TagError(
-            "the scheme 'tokens' has one tag a token and no spans; convert the tags themselves"
+            "the scheme 'tokens' has one tag per token and no spans; convert the tags themselves"
         )
     previous: Span | None = None
-    for span in sorted(found, key=lambda s: (s.start, s.end)):
+    for span in sorted(labels, key=lambda s: (s.start, s.end)):
         if not 0 <= span.start < span.end <= length:
             raise TagError(
                 f"a span must lie inside its sentence of {length} tokens", text=str(span)
@@ -71,20 +72,20 @@ def tag(found: Iterable[Span], length: int, scheme: Scheme = "BIO") -> list[str]
 
 
 def convert(tags: Sequence[str], scheme: Scheme) -> list[str]:
-    """The same spans in another scheme. IO joins neighbors of one type: that is all it can say."""
+    """Return the same spans in another scheme; IO cannot separate neighbors of one type."""
     return list(tags) if scheme == "tokens" else tag(spans(tags), len(tags), scheme)
 
 
 def repair(tags: Sequence[str]) -> list[str]:
-    """The nearest legal BIO sequence: a stray I- becomes B-, the spans stay what conlleval sees."""
+    """Return legal BIO tags with the same spans: a stray I- becomes B-."""
     return convert(tags, "BIO")
 
 
 def detect(tags: Iterable[str]) -> Scheme:
-    """Guess the scheme from the tags of a file, sentences separated by O.
+    """Guess the scheme of a file from its tags, with sentences separated by O.
 
-    subtle: IOB1 and BIO differ only in who starts a span. In IOB1 a B- stands only right behind a span of its own type, so one B-
-    anywhere else means BIO, and stray I- tags in a BIO file do not make it IOB1.
+    subtle: in IOB1 a B- occurs only right behind a span of the same type. So a B- anywhere else
+    means BIO, and stray I- tags in a BIO file do not make it IOB1.
     """
     prefixes: set[str] = set()
     lone_b = False
@@ -106,7 +107,7 @@ def detect(tags: Iterable[str]) -> Scheme:
 
 
 def is_legal(tags: Sequence[str], scheme: Scheme = "BIO") -> bool:
-    """Whether the tags are spelled as the scheme demands, so that a strict reader would take them."""
+    """Whether a strict reader of the scheme would accept the tags."""
     if scheme == "tokens":
         return True
     if any(
@@ -118,38 +119,35 @@ def is_legal(tags: Sequence[str], scheme: Scheme = "BIO") -> bool:
 
 
 def legal_moves(tag_set: TagSet) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which tags may start a sentence [n], follow each other [n, n] and end one [n], for BIO, BIOES and BILOU tag sets.
+    """Return which tags may start a sentence [n], follow each other [n, n] and end one [n].
 
     Tag sets without B- (IO, part of speech) allow everything.
     """
-    tags = [OUTSIDE, *tag_set.tags]  # O in front stands for both ends of the sentence
+    tags = [OUTSIDE, *tag_set.tags]  # the O in front represents both ends of the sentence
     if not any(name.startswith("B-") for name in tags):
         free = np.ones((len(tags), len(tags)), dtype=bool)
         return free[0, 1:], free[1:, 1:], free[1:, 0]
     parts = [_parts(name) for name in tags]
-    numbers = {
-        type: number for number, (_, type) in enumerate(parts)
-    }  # subtle: numpy takes NULs off the end of strings
-    prefixes, types = (
-        np.array([prefix for prefix, _ in parts]),
-        np.array([numbers[type] for _, type in parts]),
-    )
-    opens, goes_on = np.isin(prefixes, ("B", "I")), np.isin(prefixes, ("I", "E", "L"))
-    within = opens[:, None] & goes_on & (types[:, None] == types)
-    anew = np.broadcast_to(~goes_on, within.shape)
-    if any(name[:2] in ("E-", "L-") for name in tags):  # BIOES: a span once opened runs to its E
-        anew = anew & ~opens[:, None]
-    moves = within | anew
+    # Types as numbers, since numpy removes NULs from the end of strings.
+    numbers = {type: number for number, (_, type) in enumerate(parts)}
+    prefixes = np.array([prefix for prefix, _ in parts])
+    types = np.array([numbers[type] for _, type in parts])
+    opens, continues = np.isin(prefixes, ("B", "I")), np.isin(prefixes, ("I", "E", "L"))
+    inside = opens[:, None] & continues & (types[:, None] == types)
+    starts = np.broadcast_to(~continues, inside.shape)
+    if any(name[:2] in ("E-", "L-") for name in tags):  # in BIOES an open span must reach its E
+        starts = starts & ~opens[:, None]
+    moves = inside | starts
     return moves[0, 1:], moves[1:, 1:], moves[1:, 0]
 
 
 def prefixed(name: str) -> bool:
-    """Whether a tag carries one of the schemes' prefixes, as B-PER does and NOUN or -LRB- do not."""
+    """Whether a tag has a prefix, as B-PER has and NOUN or -LRB- have not."""
     return name[1:2] == "-" and name[0] in "BIESLU"
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """B-PER -> (B, PER); O -> (O, ''); a bare PER reads as I-PER; only the first hyphen splits."""
+    """Split a tag: B-PER -> (B, PER), O -> (O, ''), PER -> (I, PER)."""
     if name == OUTSIDE:
         return OUTSIDE, ""
     if prefixed(name):

@@ -18,7 +18,7 @@ from seqmix.errors import DataError
 
 @dataclass(frozen=True)
 class Count:
-    """How many spans are in the gold, were found, and were found right."""
+    """How many spans are in the gold, were predicted (`found`), and were predicted correctly."""
 
     gold: int = 0
     found: int = 0
@@ -26,17 +26,17 @@ class Count:
 
     @property
     def precision(self) -> float:
-        """Right of found; 0 when nothing was found."""
+        """The correct share of the predicted spans; 0 if there are none."""
         return self.correct / self.found if self.found else 0.0
 
     @property
     def recall(self) -> float:
-        """Right of gold; 0 when there is no gold."""
+        """The correct share of the gold spans; 0 if there are none."""
         return self.correct / self.gold if self.gold else 0.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean, 2 c / (g + f)."""
+        """The harmonic mean of precision and recall."""
         return 2 * self.correct / (self.gold + self.found) if self.gold + self.found else 0.0
 
     def __add__(self, other: Count) -> Count:
@@ -45,7 +45,10 @@ class Count:
 
 @dataclass(frozen=True)
 class Score(Count):
-    """Micro figures over all spans, the same by type, and token accuracy. The split is named so that dev is never taken for test."""
+    """Counts over all spans (micro averages) and by type, and token accuracy.
+
+    `split` names the data, so that dev is never mistaken for test.
+    """
 
     by_type: Mapping[str, Count] = field(default_factory=dict)
     tokens: int = 0
@@ -55,22 +58,20 @@ class Score(Count):
 
     @property
     def macro_f1(self) -> float:
-        """The unweighted mean over the types in gold or prediction."""
-        return (
-            sum(count.f1 for count in self.by_type.values()) / len(self.by_type)
-            if self.by_type
-            else 0.0
-        )
+        """The unweighted mean F1 over the types in gold or prediction."""
+        scores = [count.f1 for count in self.by_type.values()]
+        return sum(scores) / len(scores) if scores else 0.0
 
     @property
     def accuracy(self) -> float:
-        """Tokens with exactly the gold tag."""
+        """The share of tokens with exactly the gold tag."""
         return self.tokens_correct / self.tokens if self.tokens else 0.0
 
     def report(self) -> str:
-        """The figures in conlleval's own layout."""
+        """Return the figures in the layout of conlleval."""
         lines = [
-            f"processed {self.tokens} tokens with {self.gold} phrases; found: {self.found} phrases; correct: {self.correct}.",
+            f"processed {self.tokens} tokens with {self.gold} phrases; "
+            f"found: {self.found} phrases; correct: {self.correct}.",
             f"accuracy: {100 * self.accuracy:6.2f}%; {_line(self)}",
         ]
         lines += [
@@ -79,7 +80,7 @@ class Score(Count):
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, object]:
-        """Plain numbers for JSON."""
+        """Return plain numbers for JSON."""
         return {
             **({"split": self.split} if self.split else {}),
             "f1": self.f1,
@@ -105,35 +106,44 @@ class Score(Count):
         }
 
 
-def score(gold: Iterable[Sequence[str]], found: Iterable[Sequence[str]], split: str = "") -> Score:
-    """Score predicted tags against gold tags, sentence by sentence.
+def score(
+    gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]], split: str = ""
+) -> Score:
+    """Score predicted tags against gold tags, on exact spans like conlleval.
 
-    Tags without O and without prefixes anywhere in the gold are parts of speech: each token is its own span.
+    If the gold has neither O nor prefixes, tags are parts of speech: each token is a span.
+
+    Args:
+        gold: The gold tags of each sentence.
+        predicted: The predicted tags of the same sentences.
+        split: The name of the data in the result, such as `dev`.
     """
-    gold, found = list(gold), list(found)
-    if len(gold) != len(found):
+    gold, predicted = list(gold), list(predicted)
+    if len(gold) != len(predicted):
         raise DataError(
-            f"there are {len(gold)} gold sentences and {len(found)} predicted ones; they must be the same sentences"
+            f"there are {len(gold)} gold sentences and {len(predicted)} predicted ones; "
+            "they must be the same sentences"
         )
-    pairs = [(list(g), list(f)) for g, f in zip(gold, found, strict=True)]
-    for number, (g, f) in enumerate(pairs, 1):
-        if len(g) != len(f):
+    pairs = [(list(g), list(p)) for g, p in zip(gold, predicted, strict=True)]
+    for number, (g, p) in enumerate(pairs, 1):
+        if len(g) != len(p):
             raise DataError(
-                f"sentence {number} has {len(g)} gold tags and {len(f)} predicted ones; they must be the same tokens"
+                f"sentence {number} has {len(g)} gold tags and {len(p)} predicted ones; "
+                "they must be the same tokens"
             )
     plain = not any(tag == OUTSIDE or prefixed(tag) for g, _ in pairs for tag in g)
     read = token_spans if plain else spans
     in_gold: Counter[str] = Counter()
-    in_found: Counter[str] = Counter()
+    in_predicted: Counter[str] = Counter()
     correct: Counter[str] = Counter()
-    for g, f in pairs:
-        gold_spans, found_spans = read(g), read(f)
+    for g, p in pairs:
+        gold_spans, predicted_spans = read(g), read(p)
         in_gold.update(span.type for span in gold_spans)
-        in_found.update(span.type for span in found_spans)
-        correct.update(span.type for span in set(gold_spans) & set(found_spans))
+        in_predicted.update(span.type for span in predicted_spans)
+        correct.update(span.type for span in set(gold_spans) & set(predicted_spans))
     by_type = {
-        type: Count(in_gold[type], in_found[type], correct[type])
-        for type in sorted({*in_gold, *in_found})
+        type: Count(in_gold[type], in_predicted[type], correct[type])
+        for type in sorted({*in_gold, *in_predicted})
     }
     total = sum(by_type.values(), Count())
     return Score(
@@ -142,11 +152,12 @@ def score(gold: Iterable[Sequence[str]], found: Iterable[Sequence[str]], split: 
         total.correct,
         by_type,
         tokens=sum(len(g) for g, _ in pairs),
-        tokens_correct=sum(a == b for g, f in pairs for a, b in zip(g, f, strict=True)),
+        tokens_correct=sum(a == b for g, p in pairs for a, b in zip(g, p, strict=True)),
         sentences=len(pairs),
         split=split,
     )
 
 
 def _line(count: Count) -> str:
-    return f"precision: {100 * count.precision:6.2f}%; recall: {100 * count.recall:6.2f}%; FB1: {100 * count.f1:6.2f}"
+    precision, recall, f1 = 100 * count.precision, 100 * count.recall, 100 * count.f1
+    return f"precision: {precision:6.2f}%; recall: {recall:6.2f}%; FB1: {f1:6.2f}"

@@ -1,9 +1,10 @@
-"""The values everything else passes around: a sentence, its tag rows, a span.
+"""The values that everything else uses: a sentence, its tag rows, a span.
 
     Sentence("s1", ("Lena", "left", "Oslo"), ("B-PER", "O", {"B-LOC": 0.7, "B-ORG": 0.3}))
 
-A tag row is one distribution over tags, written as briefly as it allows: a string is all of the weight on that tag (a hard
-row), a mapping from tag to weight is a soft row, None is a missing row (nobody has labeled this token). Rows sum to 1, always.
+A tag row is a distribution over tags that sums to 1.
+A string is a hard row, with all weight on that tag; a mapping from tag to weight is a soft row;
+None is a missing row, of a token that nobody has labeled.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ DOCSTART = "-DOCSTART-"  # the only token of a line between documents in CoNLL f
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Tokens `start` up to but not including `end`, of one type."""
+    """Tokens from `start` up to but not including `end`, of one type."""
 
     start: int
     end: int
@@ -35,8 +36,8 @@ class Sentence:
     id: str
     tokens: tuple[str, ...]
     tags: tuple[Row, ...] = ()
-    text: str | None = None  # the raw text the tokens were cut from, when there is one
-    offsets: Offsets | None = None  # where in `text` each token stands: [start, end) in characters
+    text: str | None = None  # the raw text that the tokens were cut from
+    offsets: Offsets | None = None  # of each token in `text`: [start, end) in characters
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tokens", tuple(self.tokens))
@@ -44,50 +45,50 @@ class Sentence:
         object.__setattr__(self, "tags", rows)
         if len(rows) != len(self.tokens):
             raise TagError(
-                f"sentence {self.id!r} has {len(self.tokens)} tokens and {len(rows)} tag rows; one a token is needed"
+                f"sentence {self.id!r} must have one tag row per token; "
+                f"got {len(self.tokens)} tokens and {len(rows)} tag rows"
             )
         if (self.text is None) != (self.offsets is None) or (
             self.offsets is not None and len(self.offsets) != len(self.tokens)
         ):
             raise DataError(
-                f"sentence {self.id!r}: text and one offset a token come together or not at all"
+                f"sentence {self.id!r} must have both text and one offset per token, or neither"
             )
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def __reduce__(self) -> tuple[type[Sentence], tuple[object, ...]]:
-        rows = tuple(
-            dict(row) if isinstance(row, Mapping) else row for row in self.tags
-        )  # subtle: a mappingproxy can't be pickled
+        # A mappingproxy cannot be pickled.
+        rows = tuple(dict(row) if isinstance(row, Mapping) else row for row in self.tags)
         return Sentence, (self.id, self.tokens, rows, self.text, self.offsets)
 
     @property
     def labeled(self) -> bool:
-        """At least one token has a tag row."""
+        """Whether at least one token has a tag row."""
         return any(row is not None for row in self.tags)
 
     @property
     def hard(self) -> bool:
-        """Every token has exactly one tag."""
+        """Whether every token has exactly one tag."""
         return all(isinstance(row, str) for row in self.tags)
 
     def with_tags(self, tags: Sequence[Row]) -> Sentence:
-        """The same sentence, labeled anew."""
+        """Return the same sentence with these tags."""
         return replace(self, tags=tuple(tags) or (None,) * len(self.tokens))
 
     def unlabeled(self) -> Sentence:
-        """The same sentence with every label taken off."""
+        """Return the same sentence without labels."""
         return self.with_tags(())
 
     def hardened(self) -> Sentence:
-        """Soft rows become their heaviest tag (the first by name on a tie); missing rows stay missing."""
+        """Return the sentence with soft rows as their heaviest tag, the first by name on a tie."""
         return self.with_tags(
             [heaviest(row) if isinstance(row, Mapping) else row for row in self.tags]
         )
 
     def located(self) -> tuple[str, Offsets]:
-        """Text and offsets; tokens joined by single spaces when the raw text is not known."""
+        """Return text and offsets; without a raw text the tokens are joined by single spaces."""
         if self.text is not None and self.offsets is not None:
             return self.text, self.offsets
         offsets, at = [], 0
@@ -98,12 +99,12 @@ class Sentence:
 
 
 def heaviest(row: Mapping[str, float]) -> str:
-    """The tag with the most weight."""
+    """Return the tag with the most weight, the first by name on a tie."""
     return min(row, key=lambda tag: (-row[tag], tag))
 
 
 def unique_ids(sentences: Iterable[Sentence]) -> list[Sentence]:
-    """The sentences as a list, once it is certain that no two share an id."""
+    """Return the sentences as a list; two that share an id are an error."""
     seen: dict[str, Sentence] = {}
     for sentence in sentences:
         if sentence.id in seen:
@@ -125,7 +126,7 @@ def _checked(row: Row, id: str) -> Row:
         or abs(sum(weights.values()) - 1) > 1e-4
     ):
         raise TagError(
-            f"sentence {id!r}: the weights of a tag row are positive and sum to 1",
+            f"sentence {id!r}: the weights of a tag row must be positive and sum to 1",
             text=str(dict(row)),
         )
     if len(weights) == 1:

@@ -1,6 +1,6 @@
-"""The tag set: which tags there are, and tag rows as arrays.
+"""The tag set, and tag rows as arrays.
 
-The order of tags is fixed (O first, then by name), so that two corpora with the same tags give the same ids.
+Tags are ordered O first, then by name, so that two corpora with the same tags have the same ids.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Rows = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class TagSet:
-    """Tags and their ids. `TagSet.of(sentences)` collects them, `TagSet.ordered(names)` takes them as given."""
+    """Tags and their ids: `TagSet.of(sentences)` or `TagSet.ordered(names)`."""
 
     tags: tuple[str, ...]
     _ids: dict[str, int] = field(init=False, repr=False, compare=False)
@@ -29,32 +29,31 @@ class TagSet:
         ids = {tag: i for i, tag in enumerate(self.tags)}
         if len(ids) != len(self.tags) or not self.tags or "" in ids:
             raise TagError(
-                "a tag set needs at least one tag, none empty and none twice",
+                "a tag set must have at least one tag, none empty and none twice",
                 text=str(list(self.tags)[:20]),
             )
         object.__setattr__(self, "_ids", ids)
 
     @classmethod
     def ordered(cls, tags: Iterable[str]) -> TagSet:
-        """O first, then by name."""
+        """Return the set of these tags, O first, then by name."""
         return cls(tuple(sorted(set(tags), key=lambda tag: (tag != OUTSIDE, tag))))
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence]) -> TagSet:
-        """Every tag that has weight somewhere; for B- tags the matching I- too, so that the set can spell any span."""
-        found: set[str] = set()
+        """Return all tags of the sentences; with B- comes I-, so that any span can be spelled."""
+        tags: set[str] = set()
         for sentence in sentences:
             for row in sentence.tags:
-                found.update((row,) if isinstance(row, str) else row or ())
-        if not found:
+                tags.update((row,) if isinstance(row, str) else row or ())
+        if not tags:
             raise TagError(
-                "no sentence has a label, so there is no tag set; give labeled data or name the tags"
+                "no sentence has a label, so there is no tag set; "
+                "give labeled data or name the tags"
             )
-        if all(tag == OUTSIDE or tag[:2] in ("B-", "I-") for tag in found):
-            found |= {
-                prefix + tag[2:] for tag in found if tag != OUTSIDE for prefix in ("B-", "I-")
-            }
-        return cls.ordered(found)
+        if all(tag == OUTSIDE or tag[:2] in ("B-", "I-") for tag in tags):
+            tags |= {prefix + tag[2:] for tag in tags if tag != OUTSIDE for prefix in ("B-", "I-")}
+        return cls.ordered(tags)
 
     def __len__(self) -> int:
         return len(self.tags)
@@ -63,16 +62,16 @@ class TagSet:
         return tag in self._ids
 
     def id(self, tag: str) -> int:
-        """The place of a tag; an unknown one is an error that names the known ones."""
+        """Return the id of a tag; an unknown one is an error that names the known ones."""
         try:
             return self._ids[tag]
         except KeyError:
-            known = ", ".join(self.tags[:12]) + (", …" if len(self) > 12 else "")
-            raise TagError(f"unknown tag; this tag set has {known}", text=tag) from None
+            some = ", ".join(self.tags[:12]) + (", …" if len(self) > 12 else "")
+            raise TagError(f"unknown tag; this tag set has {some}", text=tag) from None
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types behind the prefixes, by name: PER for B-PER and I-PER."""
+        """The types behind the prefixes, sorted: PER for B-PER and I-PER."""
         return tuple(
             sorted(
                 {
@@ -84,11 +83,11 @@ class TagSet:
         )
 
     def valid(self) -> NDArray[np.bool_]:
-        """Which tags are valid in the paper's sense: all but O."""
+        """Return which tags are valid in the paper's sense: all but O."""
         return np.array([tag != OUTSIDE for tag in self.tags])
 
     def rows(self, sentence: Sentence) -> Rows:
-        """Tag rows as one array [n_tokens, n_tags]; a missing row is all NaN."""
+        """Return tag rows as one array [n_tokens, n_tags]; a missing row is all NaN."""
         rows = np.zeros((len(sentence), len(self)), dtype=np.float32)
         for row, tag in zip(rows, sentence.tags, strict=True):
             if tag is None:
@@ -101,7 +100,7 @@ class TagSet:
         return rows
 
     def row(self, weights: Rows) -> Row:
-        """One array row [n_tags] as a tag row: the inverse of `rows`."""
+        """Return an array row [n_tags] as a tag row: the inverse of `rows`."""
         if np.isnan(weights).any():
             return None
         at = np.flatnonzero(weights)

@@ -1,7 +1,8 @@
 """Raw text to tokens with offsets, and character spans to token spans.
 
-The tokenizer is deliberately plain: words, numbers, single punctuation marks. Combining marks, emoji sequences and flags stay
-whole; scripts written without spaces are cut character by character, so that any span can be expressed.
+The tokenizer is deliberately plain: words, numbers, single punctuation marks.
+Combining marks, emoji sequences and flags stay whole.
+Scripts without spaces are cut into characters, so that any span can be expressed.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ from seqmix.errors import DataError, TagError
 
 Misaligned = Literal["error", "expand", "drop"]
 _ZWJ = "\u200d"
-_UNSPACED = (  # first and last code point of scripts that put no space between words
-    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x2FDF), (0x3005, 0x3007), (0x3040, 0x30FF), (0x31F0, 0x31FF),
-    (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0xFF66, 0xFF9F), (0x20000, 0x3FFFF),
+_UNSPACED = (  # first and last code point of scripts without spaces between words
+    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x2FDF), (0x3005, 0x3007),
+    (0x3040, 0x30FF), (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF),
+    (0xFF66, 0xFF9F), (0x20000, 0x3FFFF),
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class CharSpan:
-    """Characters `start` up to but not including `end` of a text, of one type."""
+    """Characters from `start` up to but not including `end`, of one type."""
 
     start: int
     end: int
@@ -36,7 +38,7 @@ class CharSpan:
 
 
 def tokenize(text: str) -> Offsets:
-    """Where the tokens of a raw text stand.
+    """Return the offsets of the tokens of a raw text.
 
     >>> [("U.S. $4.50, don't")[a:b] for a, b in tokenize("U.S. $4.50, don't")]
     ['U', '.', 'S', '.', '$', '4.50', ',', 'don', "'t"]
@@ -46,7 +48,7 @@ def tokenize(text: str) -> Offsets:
     for at, char in enumerate(text):
         kind = _kind(char)
         if kind == "+" and before == " ":
-            kind = "."  # a mark with nothing to sit on is a token of its own
+            kind = "."  # a mark without a base is a token
         if kind != "+" and not _joins(text, start, at, before, kind):
             if before != " ":
                 tokens.append((start, at))
@@ -59,13 +61,13 @@ def tokenize(text: str) -> Offsets:
 
 
 def from_text(id: str, text: str) -> Sentence:
-    """An unlabeled sentence cut from raw text."""
+    """Return an unlabeled sentence cut from raw text."""
     offsets = tokenize(text)
     return Sentence(id, tuple(text[a:b] for a, b in offsets), (), text, offsets)
 
 
 def checked_offsets(offsets: object, text: str, name: str = "offsets") -> Offsets:
-    """Offsets from outside, once it is certain that they are pairs that go forward inside the text."""
+    """Return untrusted offsets, which must be increasing pairs inside the text."""
     pairs: list[Any] = offsets if isinstance(offsets, list) else [offsets]
     before = 0
     for pair in pairs:
@@ -73,7 +75,7 @@ def checked_offsets(offsets: object, text: str, name: str = "offsets") -> Offset
             isinstance(pair, list | tuple) and len(pair) == 2 and all(type(n) is int for n in pair)
         ):
             raise DataError(
-                f"expected {name} to be a list of [start, end] pairs, one a token", text=str(pair)
+                f"expected {name} to be a list of [start, end] pairs, one per token", text=str(pair)
             )
         if not before <= pair[0] <= pair[1] <= len(text):
             raise DataError(
@@ -86,19 +88,19 @@ def checked_offsets(offsets: object, text: str, name: str = "offsets") -> Offset
 
 def align(
     offsets: Sequence[tuple[int, int]],
-    found: Iterable[CharSpan],
+    labels: Iterable[CharSpan],
     misaligned: Misaligned,
     counts: Counter[str],
     text: str,
 ) -> list[Span]:
-    """Character spans as token spans. One that cuts a token is refused, grown to whole tokens or left out, and counted.
+    """Return character spans as token spans.
 
-    Of spans that overlap, all but the longest are treated the same way: an error, or dropped. The same span twice is one span.
+    A span that cuts a token is an error, is expanded to whole tokens, or is dropped; a span that
+    overlaps a longer one is an error or is dropped.
     """
-    aligned = [
-        s for span in found if (s := align_one(offsets, span, misaligned, counts, text)) is not None
-    ]
-    return without_overlaps(offsets, aligned, misaligned, counts, text)
+    aligned = (align_one(offsets, span, misaligned, counts, text) for span in labels)
+    kept = [span for span in aligned if span is not None]
+    return without_overlaps(offsets, kept, misaligned, counts, text)
 
 
 def without_overlaps(
@@ -108,14 +110,15 @@ def without_overlaps(
     counts: Counter[str],
     text: str,
 ) -> list[Span]:
-    """Of token spans that overlap only the longest, or an error."""
+    """Return the longest of token spans that overlap, or raise an error."""
     kept: list[Span] = []
     taken = bytearray(len(offsets))
     for span in sorted(set(aligned), key=lambda s: (s.start - s.end, s.start, s.type)):
         if taken.find(1, span.start, span.end) >= 0:
             if misaligned == "error":
                 raise TagError(
-                    f"two spans overlap at token {span.start}, which tags cannot say; --read misaligned=expand or drop keeps the longest",
+                    f"two spans overlap at token {span.start}, which tags cannot express; "
+                    "--read misaligned=expand or drop keeps the longest",
                     text=text[offsets[span.start][0] : offsets[span.end - 1][1]],
                 )
             counts["overlapping"] += 1
@@ -127,13 +130,13 @@ def without_overlaps(
 
 def tags_from_text(
     offsets: Sequence[tuple[int, int]],
-    found: Iterable[CharSpan],
+    labels: Iterable[CharSpan],
     misaligned: Misaligned,
     counts: Counter[str],
     text: str,
 ) -> list[str]:
-    """Character spans as BIO tags over the given tokens."""
-    return tag(align(offsets, found, misaligned, counts, text), len(offsets))
+    """Return character spans as BIO tags of these tokens."""
+    return tag(align(offsets, labels, misaligned, counts, text), len(offsets))
 
 
 def align_one(
@@ -143,24 +146,22 @@ def align_one(
     counts: Counter[str],
     text: str,
 ) -> Span | None:
-    """One character span as a token span, or None when it is left out."""
+    """Return a character span as a token span, or None if it is dropped."""
     if not 0 <= span.start < span.end <= len(text):
         raise TagError(
             f"a span must lie inside its text of {len(text)} characters",
             text=f"{span.start}-{span.end} {span.type}",
         )
-    first = bisect_right(
-        offsets, span.start, key=lambda o: o[1]
-    )  # the first token that ends behind the span's start
-    last = bisect_left(
-        offsets, span.end, key=lambda o: o[0]
-    )  # one past the last token that starts before its end
+    # The first token that ends behind the span's start, and one past the last that starts in it.
+    first = bisect_right(offsets, span.start, key=lambda o: o[1])
+    last = bisect_left(offsets, span.end, key=lambda o: o[0])
     inside = first < last
     cuts = not inside or offsets[first][0] < span.start or span.end < offsets[last - 1][1]
     if cuts:
         if misaligned == "error":
             raise TagError(
-                f"the span {span.start}-{span.end} {span.type} does not end where tokens do; --read misaligned=expand or drop takes it",
+                f"the span {span.start}-{span.end} {span.type} must start and end where tokens do; "
+                "--read misaligned=expand or drop accepts it",
                 text=text[span.start : span.end],
             )
         counts["misaligned"] += 1
@@ -171,7 +172,11 @@ def align_one(
 
 @lru_cache(maxsize=1 << 14)
 def _kind(char: str) -> str:
-    """' ' space, 'w' letters, '0' digits, 'c' unspaced script, 'f' flag half, '.' anything else; '+' sits on what stands before it."""
+    """Return the kind of a character.
+
+    ' ' space, 'w' letter, '0' digit, 'c' unspaced script, 'f' half of a flag, '.' anything else,
+    and '+' for what combines with the character before it.
+    """
     category = unicodedata.category(char)
     if category[0] == "Z" or char in "\t\n\r\v\f\x1c\x1d\x1e\x1f\x85":
         return " "
@@ -199,7 +204,7 @@ def _joins(text: str, start: int, at: int, before: str, kind: str) -> bool:
     if kind in "w0":
         if before in "w0":
             return True
-        # 4.50 and 1,000 stay whole; so does a clitic after its apostrophe: 's, 't, 're
+        # 4.50 and 1,000 stay whole, and so does a clitic with its apostrophe: 's, 't, 're.
         mark = text[at - 1] if at else ""
         if before == "." and kind == "0" and mark in ".,:" and start < at - 1:
             return True
@@ -217,7 +222,7 @@ def _joins(text: str, start: int, at: int, before: str, kind: str) -> bool:
 
 
 def _clitic(text: str, at: int) -> bool:
-    """An apostrophe after a letter, then one or two letters and no more."""
+    """Whether one or two letters, and no more, follow an apostrophe behind a letter."""
     end = at
     while end < len(text) and text[end].isalpha() and end - at < 3:
         end += 1

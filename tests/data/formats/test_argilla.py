@@ -136,7 +136,7 @@ def test_offsets_as_the_page_counts_them_are_mended(tmp_path: Path) -> None:
 def test_offsets_that_fit_neither_way_follow_the_option(tmp_path: Path) -> None:
     cut = record("💩 Lena", [{"start": 3, "end": 5, "label": "PER"}])
 
-    with pytest.raises(DataError, match="does not end where tokens do"):
+    with pytest.raises(DataError, match="must start and end where tokens do"):
         read(tmp_path, cut)
     assert read(tmp_path, cut, options=Options(misaligned="expand"))[0].tags == ("O", "B-PER")
 

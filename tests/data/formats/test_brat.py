@@ -107,7 +107,7 @@ def test_a_span_over_a_line_end_is_an_error_or_dropped(tmp_path: Path) -> None:
         ("T1\tPER 0 99\tLena", "inside its text of 35 characters"),
         ("T1\tPER 4 4\t", "inside its text"),
         ("T1\tPER 0 4\tLene", "expected 'Lene' at 0-4"),
-        ("T1\tPER 0 3\tLen", "does not end where tokens do"),
+        ("T1\tPER 0 3\tLen", "must start and end where tokens do"),
         ("T1\tPER 16 17", "must end on its line.*found 'PER 16 17'"),
     ],
 )

@@ -34,7 +34,7 @@ def test_spans_that_end_where_tokens_do_are_taken_as_they_are() -> None:
     [CharSpan(1, 8, "LOC"), CharSpan(0, 7, "LOC"), CharSpan(5, 6, "LOC"), CharSpan(3, 4, "LOC")],
 )
 def test_a_span_that_cuts_a_token_is_refused_with_its_text(span: CharSpan) -> None:
-    with pytest.raises(TagError, match="does not end where tokens do") as caught:
+    with pytest.raises(TagError, match="must start and end where tokens do") as caught:
         aligned("error", span)
 
     assert caught.value.text == TEXT[span.start : span.end]

@@ -78,7 +78,7 @@ def test_raw_text_is_a_sentence_for_each_line_that_is_not_empty(tmp_path: Path) 
         ({"tokens": ["a"], "ner_tags": ["O", "O"]}, "1 tokens and 2 tag rows"),
         ({"tokens": ["a"], "text": 5, "offsets": [[0, 1]]}, '"text" to be a string'),
         ({"tokens": ["a"], "text": "a", "offsets": [[0, 2]]}, "inside the text of 1"),
-        ({"tokens": ["a"], "text": "a", "offsets": []}, "one offset a token"),
+        ({"tokens": ["a"], "text": "a", "offsets": []}, "one offset per token"),
     ],
 )
 def test_a_broken_record_of_tokens_says_what_was_expected(
@@ -211,7 +211,7 @@ def test_spans_are_written_plainly_and_other_rows_as_tags(tmp_path: Path) -> Non
         ({"text": "ab", "spans": [{"start": 0, "end": 2, "label": ""}]}, "not empty"),
         (
             {"text": "ab", "spans": [{"start": 0, "end": 1, "label": "X"}]},
-            "does not end where tokens do",
+            "must start and end where tokens do",
         ),
         ({"text": "ab", "spans": [{"start": 0, "end": 3, "label": "X"}]}, "inside its text of 2"),
         ({"text": "ab", "tokens": [[0, 3]], "spans": []}, "inside the text of 2"),

@@ -61,7 +61,7 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
 
 
 def triggers(path: Path) -> list[Trigger]:
-    """Return the event triggers of an .apf.xml; a DTD is never fetched, and entities are refused."""
+    """Return the triggers of an .apf.xml; a DTD is never fetched, and entities are refused."""
     mentions: list[Trigger] = []
     event: dict[str, str] = {}
     inside: list[str] = []
@@ -189,19 +189,20 @@ def _spans(path: Path, text: str, start: int, end: int, options: Options) -> Ite
 
 
 def _lies_inside(span: CharSpan, start: int, end: int, options: Options) -> bool:
-    """Whether a trigger is in the part that is read; if not, it is an error, or left out and counted."""
+    """Whether a trigger is in the part that is read; else raise an error, or count it."""
     if start <= span.start < span.end <= end:
         return True
     if options.misaligned == "error":
         raise TagError(
-            f"expected the trigger at {span.start} inside TEXT; --read misaligned=drop leaves it out"
+            f"expected the trigger at {span.start} inside TEXT; "
+            "--read misaligned=drop leaves it out"
         )
     options.counts["outside TEXT"] += 1
     return False
 
 
 def _cut(text: str, start: int, end: int, spans: list[Placed]) -> Iterator[tuple[int, int]]:
-    """Yield sentences: up to punctuation before a capital, or an empty line; never inside a trigger."""
+    """Yield sentences: they end before a capital or an empty line, never inside a trigger."""
     at = start
     starts = [span.start for _, span in spans]
     ends = list(accumulate((span.end for _, span in spans), max))  # the furthest up to each

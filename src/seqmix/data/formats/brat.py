@@ -98,7 +98,7 @@ def _pair(path: Path) -> tuple[Path, Path | None]:
 
 
 def _text(path: Path) -> str:
-    """Return the text as brat counts it: line ends unchanged, and a BOM is one character, a space."""
+    """Return the text as brat counts it: line ends unchanged, and a BOM as a space."""
     text = decode_utf8(read_bytes(path), path)
     return " " + text[1:] if text.startswith("\ufeff") else text
 

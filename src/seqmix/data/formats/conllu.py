@@ -86,7 +86,8 @@ def _add(
         return
     if columns[0] != str(len(block.words) + 1):
         raise DataError(
-            f"expected word {len(block.words) + 1} of the sentence, or an empty line before the next",
+            f"expected word {len(block.words) + 1} of the sentence, "
+            "or an empty line before the next one",
             path,
             line,
             text,

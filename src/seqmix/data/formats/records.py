@@ -137,7 +137,7 @@ def _elements(file: IO[str], path: Path) -> Iterator[tuple[int, dict[str, Any], 
 
 
 def _array_start(file: IO[str], path: Path) -> tuple[str, int, int]:
-    """Return a first buffer, where in it the array starts, and the line; it is empty for no file."""
+    """Return a first buffer (empty for an empty file), where the array starts, and its line."""
     buffer, line = file.read(_CHUNK), 1
     while buffer and not buffer.strip(_SPACE):
         line += buffer.count("\n")
@@ -150,7 +150,7 @@ def _array_start(file: IO[str], path: Path) -> tuple[str, int, int]:
 
 
 def _broken(error: ValueError, end: int) -> bool:
-    """Whether more text could not help: text is only cut at the end of the buffer, or in a string."""
+    """Whether more text could not help: text is cut only at the buffer's end or in a string."""
     return not isinstance(error, json.JSONDecodeError) or (
         error.pos < end - 16 and not error.msg.startswith("Unterminated")
     )

@@ -1,4 +1,4 @@
-"""The corpora that ship with the package: gazette, with entities or with event triggers.
+"""The corpora inside the package: gazette, with entities or with event triggers.
 
 >>> from seqmix.data.samples import sample
 >>> len(sample("gazette:dev"))
@@ -19,16 +19,22 @@ _SPLITS = ("train", "dev", "test", "reserve")
 
 
 def is_sample(name: str) -> bool:
-    """Whether a name such as `gazette` or `gazette:train` means a sample rather than a file."""
+    """Whether a name such as `gazette` or `gazette:train` is a sample rather than a file."""
     return name.partition(":")[0] in _COLUMNS
 
 
 def sample(name: str) -> list[Sentence]:
-    """One split of a sample: `gazette:train`, `gazette-triggers:test`, …; without a split it is the training set."""
+    """Return one split of a sample corpus, such as `gazette:train` or `gazette-triggers:test`.
+
+    Args:
+        name: `gazette` (entities) or `gazette-triggers` (events), with one of the splits `:train`,
+            `:dev`, `:test` and `:reserve`; by default `:train`.
+    """
     corpus, _, split = name.partition(":")
     if corpus not in _COLUMNS or (split or "train") not in _SPLITS:
+        splits = ", ".join(f":{split}" for split in _SPLITS)
         raise DataError(
-            f"there is no sample {name!r}; there are {', '.join(_COLUMNS)}, each with {', '.join(':' + s for s in _SPLITS)}"
+            f"there is no sample {name!r}; there are {', '.join(_COLUMNS)}, each with {splits}"
         )
     path = _HERE / "gazette" / f"{split or 'train'}.conll"
     return list(formats.read(path, "conll", formats.Options(tag_column=_COLUMNS[corpus])))

@@ -146,7 +146,7 @@ def batches(
     rng: np.random.Generator,
     device: torch.device,
 ) -> Iterator[Masked]:
-    """Yield the rows in this order as `n` batches of equal size, cut from one copy on the device."""
+    """Yield the rows in this order as `n` equal batches, cut from one copy on the device."""
     ids, units, width = rows.ids[order], rows.units[order], rows.ids.shape[1]
     at = np.flatnonzero((hidden[units] & (units > 0)).ravel())
     truth = ids.ravel()[at]
