@@ -186,7 +186,7 @@ class Config(BaseModel):
 
         New keys and changed defaults leave the hashes of old results as they are.
         """
-        values, first = self.model_dump(), _merged(Config().model_dump(), _FIRST)
+        values, first = self.model_dump(), merged(Config().model_dump(), _FIRST)
         variant = values["augment"]["variant"]
         values["augment"]["variant"] = _MEASURED_AS.get(variant, variant)
         chosen: dict[str, Any] = {}
@@ -216,8 +216,8 @@ def load_config(
             raise ConfigError(f"there is no preset {preset[:80]!r}; there are {names}")
         values = read_toml(path)
     if file is not None:
-        values = _merged(values, read_toml(file))
-    values = _merged(values, nested(changes or {}))
+        values = merged(values, read_toml(file))
+    values = merged(values, nested(changes or {}))
     if seed is not None:
         values["seed"] = seed
     return checked(values)
@@ -255,8 +255,17 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
         branch: Any = nested(value) if isinstance(value, Mapping) else value
         for part in reversed(key.split(".")):
             branch = {part: branch}
-        tree = _merged(tree, branch)
+        tree = merged(tree, branch)
     return tree
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of both, those above in place of those below, section by section."""
+    values = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, dict) and isinstance(values.get(key), dict)
+        values[key] = merged(values[key], value) if both else value
+    return values
 
 
 def text_for(folder: Path, config: Config) -> str:
@@ -295,11 +304,3 @@ def _parse_change(text: str) -> tuple[str, Any]:
         return key.strip(), tomllib.loads(f"x = {value}")["x"]
     except (ValueError, RecursionError):
         return key.strip(), value.strip()
-
-
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(below)
-    for key, value in above.items():
-        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = _merged(merged[key], value) if both else value
-    return merged

@@ -2,49 +2,54 @@
 
 from __future__ import annotations
 
-import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from seqmix.app.config import Config
+from seqmix.app.config import Config, checked, merged, nested, read_toml
 from seqmix.errors import ConfigError
 from seqmix.serve.settings import ProjectSettings
-from seqmix.settings import explain
 
-FILE = "training.toml"  # optional: [training], [query], [augment] and [tagger] as in a config, on top of project.toml
+FILE = "training.toml"  # optional: keys of a config, over project.toml
+REFUSED = {  # keys and sections that a project's trainer does not use, and why
+    "seed": "it is a setting of the project; change it with seqmix project FOLDER --set seed=1",
+    "data": "the sentences of a project were read when it was made",
+    "adapt": "run seqmix adapt and give its folder as tagger.encoder",
+    "self_training": "only simulations train students",
+    "loop": "people decide the rounds of a project",
+    "query.size": "a project ranks its whole pool",
+    "query.tokens": "a project ranks its whole pool",
+    "augment.guard": "only simulations have a guard",
+    "augment.table": "the table of a project is the encoder's, made before there are labels",
+    "augment.seen": "the table of a project is made before its text is read",
+    "augment.min_count": "the table of a project is made before its text is read",
+}
 
 
 def project_config(folder: Path, settings: ProjectSettings) -> Config:
-    """The config a project's settings mean. Windows are short: a project begins with few labels."""
+    """Return the config that a project's settings and its training.toml mean."""
+    path = folder / FILE
+    changes = nested(read_toml(path)) if path.exists() else {}
     values: dict[str, Any] = {
         "seed": settings.seed,
         "tagger": {"encoder": settings.encoder, "head": settings.head},
         "query": {"policy": settings.policy, "without_entity": 0.1},
+        # a project begins with few labels, so windows are short
         "augment": {"variant": settings.augment, "rate": settings.rate, "window": 3},
     }
-    path = folder / FILE
+    for key in _keys(changes):
+        reason = REFUSED.get(key) or REFUSED.get(key.partition(".")[0])
+        if reason is not None:
+            raise ConfigError(f"{path}: {key} has no effect on a project: {reason}; remove the key")
     try:
-        for name, section in (
-            tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        ).items():
-            values[name] = (
-                {**values.get(name, {}), **section} if isinstance(section, dict) else section
-            )
-        config = Config.model_validate(values)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from error
-    except ValidationError as error:
-        raise ConfigError(
-            f"{folder}: {explain(error, Config)}; see project.toml and {FILE}"
-        ) from error
-    if config.augment.table != "encoder":
-        raise ConfigError(
-            f"{path}: augment.table: a project's table is the encoder's, made before there are labels; remove the key"
-        )
-    if config.augment.seen or config.augment.min_count:
-        raise ConfigError(
-            f"{path}: augment.seen and augment.min_count look at a text, and a project's table is made before; remove them"
-        )
-    return config
+        return checked(merged(values, changes))
+    except ConfigError as error:
+        raise ConfigError(f"{folder}: {error}; see project.toml and {FILE}") from error
+
+
+def _keys(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from (f"{name}.{key}" for key in value)
+        else:
+            yield name

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ def build_parts(project: Project) -> Parts:
     import torch
 
     from seqmix.app.plan import build_learner
-    from seqmix.query.policies import FIRST
+    from seqmix.query.policies import FIRST, combined
     from seqmix.tagger import Tagger
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or 1))  # as the server has said
@@ -42,14 +41,9 @@ def build_parts(project: Project) -> Parts:
     tag_set = TagSet.ordered(
         [OUTSIDE, *(prefix + tag for tag in project.settings.tags for prefix in ("B-", "I-"))]
     )
-    share, query = (
-        config.query.without_entity,
-        replace(config.query, without_entity=0.0),
-    )
-    learner, _ = build_learner(
-        config.model_copy(update={"query": query}), tag_set, ()
-    )  # the trainer keeps the quota itself, place by place
-    epochs, size = config.training.epochs, config.training.batch_size
+    training, query = config.training, config.query
+    learner, _ = build_learner(config, tag_set, ())
+    policy = combined(query.policy, query.diverse)  # the trainer keeps the quota in its ranking
 
     start = None
     if (folder := project.models / START).is_dir():
@@ -59,7 +53,8 @@ def build_parts(project: Project) -> Parts:
     )
 
     def steps(count: int) -> int:
-        return epochs * max(_LEAST, -(-count // size))
+        least = max(training.min_steps, training.epochs * _LEAST)
+        return training.steps or max(least, training.total_steps(count))
 
     def untrained(rng: np.random.Generator) -> AnyTagger:
         return Tagger(config.tagger.encoder, device=config.tagger.device).start(tag_set, rng)
@@ -69,11 +64,11 @@ def build_parts(project: Project) -> Parts:
             yield Guess(best[0].tags, best[0].probability, best[0].by_token)
 
     return Parts(
-        learner=partial(learner, steps=steps, match_steps=False, warm=same_tags),
+        learner=partial(learner, policy=policy, steps=steps, match_steps=False, warm=same_tags),
         untrained=untrained,
         spread=FIRST,
         paths=paths,
-        without_entity=share,
+        without_entity=query.without_entity,
         start=start,
     )
 

@@ -5,7 +5,8 @@ A condition shows the policy a part of the pool, so it works with every policy a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -73,6 +74,24 @@ class WithoutEntity:
         rest = [id for id in best if id not in quota][: max(n - len(quota), 0)]
         scores = {**best, **quota}
         return dict(sorted(((id, scores[id]) for id in (*quota, *rest)), key=lambda pair: -pair[1]))
+
+
+def with_quota(order: Sequence[str], some: Collection[str], share: float) -> list[str]:
+    """Return a whole ranking in which at least share · n of any first n are of `some`.
+
+    The order changes no more than needed. A model that misses every name of some kind is sure of
+    it, so a policy alone would never show it such a sentence.
+    """
+    places, placed, seen = {id: place for place, id in enumerate(order)}, list[str](), 0
+    scarce, others = (
+        deque(id for id in order if id in some),
+        deque(id for id in order if id not in some),
+    )
+    while scarce and others:
+        takes = seen < int(share * (len(placed) + 1)) or places[scarce[0]] < places[others[0]]
+        placed.append((scarce if takes else others).popleft())
+        seen += takes
+    return [*placed, *scarce, *others]
 
 
 def _no_entity(view: PoolView) -> Iterator[bool]:

@@ -20,6 +20,7 @@ from seqmix.data.tagset import TagSet
 from seqmix.data.text import from_text
 from seqmix.errors import ModelError
 from seqmix.loop.learner import ActiveLearner
+from seqmix.query.selection import with_quota
 from seqmix.query.spec import PolicySpec
 from seqmix.serve.project import Project, create_project, open_project
 from seqmix.serve.project_status import NOTE, _model
@@ -38,7 +39,7 @@ from seqmix.serve.store.sentences import (
     read_sentences,
 )
 from seqmix.serve.trainer import process as background
-from seqmix.serve.trainer.suggestions import Guess, suggestion, with_quota
+from seqmix.serve.trainer.suggestions import Guess, suggestion
 from seqmix.serve.trainer.supervisor import Supervisor
 from seqmix.serve.trainer.trainer import TRAIN_NOW, Parts, Trainer
 from seqmix.testing import WordTagger

@@ -1,9 +1,8 @@
-"""What a model would answer, and the order in which sentences are asked."""
+"""What a model would answer."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,23 +22,6 @@ class Guess:
     def empty(self) -> bool:
         """Nothing is found in the sentence."""
         return all(tag == OUTSIDE for tag in self.tags)
-
-
-def with_quota(order: Sequence[str], some: Collection[str], share: float) -> list[str]:
-    """The same ids, reordered no more than needed so that of any first n at least share · n are of `some`, while there are any.
-
-    A model that misses every name of some kind is sure of it, so a policy alone would never show it such a sentence.
-    """
-    places, placed, seen = {id: place for place, id in enumerate(order)}, list[str](), 0
-    wanted, others = (
-        deque(id for id in order if id in some),
-        deque(id for id in order if id not in some),
-    )
-    while wanted and others:
-        takes = seen < int(share * (len(placed) + 1)) or places[wanted[0]] < places[others[0]]
-        placed.append((wanted if takes else others).popleft())
-        seen += takes
-    return [*placed, *wanted, *others]
 
 
 def suggestion(guess: Guess, tags: Collection[str]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
 from seqmix.loop.seeds import generator
 from seqmix.protocols import Tagger
+from seqmix.query.selection import with_quota
 from seqmix.query.spec import PolicySpec
 from seqmix.serve.project import Project
 from seqmix.serve.project_status import WAITING, answered, news
@@ -46,7 +47,7 @@ from seqmix.serve.store.sentences import (
     read_labeled,
     read_sentences,
 )
-from seqmix.serve.trainer.suggestions import Guess, guessed_marks, suggestion, with_quota
+from seqmix.serve.trainer.suggestions import Guess, guessed_marks, suggestion
 
 Report = Callable[[str], None]
 TRAIN_NOW = "train_now"  # noted by somebody who does not want to wait for a whole batch
