@@ -424,7 +424,7 @@ def test_an_unknown_format_names_the_known_ones(seqmix_command, conll, model, tm
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (("--head", "tail"), ("'tail'", "linear and crf")),
+        (("--head", "tail"), ("'tail'", "linear or crf")),
         (("--limit", 0), ("got 0", "100")),
         (("--limit", 101), ("got 101", "100")),
         (("--limit", -3), ("got -3",)),

@@ -141,7 +141,7 @@ def test_a_data_folder_that_is_not_there_is_said_before_anything_loads(tmp_path)
     ended = subprocess.run(arguments, capture_output=True, text=True, check=False)
 
     assert (ended.returncode, ended.stderr) == (
-        2, "error: NOSUCH: there is no such folder; --data is a folder with files named train, dev and test, or the sample gazette\n",
+        2, "error: NOSUCH: there is no such folder; --data must be a folder with files named train, dev and test, or the sample gazette\n",
     )  # fmt: skip
 
 

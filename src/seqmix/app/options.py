@@ -128,18 +128,18 @@ Engine = Annotated[
 
 
 def parse_read(text: str, *extra: str, **defaults: Any) -> Reading:
-    """Parse --read: `conll:tag=-1,token=0` is a format and keys, either of which may be left out."""
+    """Parse --read: `conll:tag=-1,token=0` is a format and keys; either may be left out."""
     keys = READ_KEYS | {name: EXTRA_READ_KEYS[name] for name in extra}
-    known = [*formats.FORMATS, *(["csv"] if "column" in extra else [])]
-    format, values = _parse("--read", text, keys, known)
+    names = [*formats.FORMATS, *(["csv"] if "column" in extra else [])]
+    format, values = _parse("--read", text, keys, names)
     rest = {name: value for name, value in values.items() if name in extra}
     return Reading(format, formats.Options(**(defaults | _options(values, keys))), **rest)
 
 
 def parse_to(text: str, base: formats.Options | None = None) -> Writing:
     """Parse --to: `conll:scheme=BIOES`; what it leaves open is as in `base`."""
-    known = [name for name, format in formats.FORMATS.items() if format.write]
-    format, values = _parse("--to", text, WRITE_KEYS, known)
+    names = [name for name, format in formats.FORMATS.items() if format.write]
+    format, values = _parse("--to", text, WRITE_KEYS, names)
     if "harden" in values:
         values["harden"] = values["harden"] == "yes"
     return Writing(format, replace(base or formats.Options(), **_options(values, WRITE_KEYS)))
@@ -152,13 +152,13 @@ def _options(values: Mapping[str, Any], keys: Mapping[str, Key]) -> dict[str, An
 
 
 def _parse(
-    option: str, text: str, keys: Mapping[str, Key], known: Collection[str]
+    option: str, text: str, keys: Mapping[str, Key], names: Collection[str]
 ) -> tuple[str | None, dict[str, Any]]:
     format, _, rest = text.partition(":")
     if "=" in format:
         format, rest = "", text
-    if format and format not in (formats.FORMATS if option == "--to" else known):
-        raise ConfigError(f"{option}: there is no format {_unknown(format, known)}")
+    if format and format not in (formats.FORMATS if option == "--to" else names):
+        raise ConfigError(f"{option}: there is no format {_unknown(format, names)}")
     values: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):
         name, equals, value = (piece.strip() for piece in part.partition("="))
@@ -188,10 +188,10 @@ def _either(words: Collection[str]) -> str:
     return f"{', '.join(first)} or {last}"
 
 
-def _unknown(name: str, known: Collection[str]) -> str:
-    near = get_close_matches(name, known, n=1)
+def _unknown(name: str, names: Collection[str]) -> str:
+    near = get_close_matches(name, names, n=1)
     meant = f"did you mean {near[0]}? " if near else ""
-    return f"{name[:80]!r}; {meant}There are {', '.join(known)}"
+    return f"{name[:80]!r}; {meant}There are {', '.join(names)}"
 
 
 def settings_option(examples: str, panel: str | None = None) -> Any:

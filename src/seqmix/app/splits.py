@@ -14,7 +14,7 @@ _NAMES = {"train": ("train",), "dev": ("dev", "valid", "validation"), "test": ("
 
 
 def read_splits(folder: str, config: Config) -> dict[str, list[Sentence]]:
-    """train, dev and test of a data folder (any format read), or of a sample."""
+    """Return train, dev and test of a data folder in any format read, or of a sample."""
     if is_sample(folder) and not Path(folder).exists():
         return {name: sample(f"{folder}:{name}") for name in _NAMES}
     place = Path(folder)
@@ -22,15 +22,15 @@ def read_splits(folder: str, config: Config) -> dict[str, list[Sentence]]:
         raise DataError(
             "expected a folder with files named train, dev and test, in any format read", place
         )
-    options = formats.Options(
-        tag_column=config.data.tag_column, token_column=config.data.token_column
-    )
+    columns = config.data
+    options = formats.Options(tag_column=columns.tag_column, token_column=columns.token_column)
     splits = {}
     for name, stems in _NAMES.items():
         files = [path for path in sorted(place.iterdir()) if stems_of(path) & set(stems)]
         if not files:
             raise DataError(
-                f"there is no file for {name} here: it should be named {' or '.join(stems)}, such as {stems[0]}.txt",
+                f"there is no file for {name} here: it should be named {' or '.join(stems)}, "
+                f"such as {stems[0]}.txt",
                 place,
             )
         sentences = unique_ids(formats.read(files[0], None, options))
@@ -39,5 +39,5 @@ def read_splits(folder: str, config: Config) -> dict[str, list[Sentence]]:
 
 
 def stems_of(path: Path) -> set[str]:
-    """The words a file name consists of: `train.txt`, `eng.train` and `wnut17.dev.conll` each hold one of ours."""
+    """Return the words of a file name: `wnut17.dev.conll` -> {"wnut17", "dev", "conll"}."""
     return set(path.name.lower().replace("-", ".").replace("_", ".").split("."))

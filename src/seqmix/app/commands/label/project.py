@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,35 +85,25 @@ def project(
     trust: Trust = False,
 ) -> None:
     """Show or change a project's settings and annotators, or back it up."""
-    people = bool(add or renew or revoke)
-    _refuse_contradictions(
-        {
-            "--set or --add-tag": bool(change or add_tag),
-            "--add, --renew or --revoke": people,
-            "--backup": backup is not None,
-            "--trust": trust,
-        }
-    )
     if earlier is not None and not add_tag:
         raise ConfigError("--earlier says what earlier answers mean for a new tag: give --add-tag")
     if (admin and not add) or (url is not None and not (add or renew)):
         raise ConfigError("--admin and --url belong to a new link: give --add NAME")
+    actions: dict[str, Callable[[], None]] = {}
+    if change or add_tag:
+        actions["--set or --add-tag"] = partial(_change, folder, change, add_tag, earlier)
+    if add or renew or revoke:
+        actions["--add, --renew or --revoke"] = partial(
+            _annotators, folder, add or (), admin, renew or (), revoke or (), url
+        )
+    if backup is not None:
+        actions["--backup"] = partial(_back_up, folder, backup)
     if trust:
-        _trust(folder)
-    elif backup is not None:
-        _back_up(folder, backup)
-    elif change or add_tag:
-        _change(folder, change or [], add_tag or [], earlier)
-    elif people:
-        _annotators(folder, add or [], admin, renew or [], revoke or [], url)
-    else:
-        _show(folder)
-
-
-def _refuse_contradictions(actions: dict[str, bool]) -> None:
-    chosen = [name for name, is_chosen in actions.items() if is_chosen]
-    if len(chosen) > 1:
-        raise ConfigError(f"choose one thing to do: {' and '.join(chosen)} do not go together")
+        actions["--trust"] = partial(_trust, folder)
+    if len(actions) > 1:
+        raise ConfigError(f"choose one thing to do: {' and '.join(actions)} do not go together")
+    (action,) = actions.values() or (partial(_show, folder),)
+    action()
 
 
 def _show(folder: Path) -> None:
@@ -126,7 +118,9 @@ def _show(folder: Path) -> None:
         emit(f"{row.annotator.name}\t{row.labeled} labeled{note}")
 
 
-def _change(folder: Path, changes: list[str], tags: list[str], earlier: str | None) -> None:
+def _change(
+    folder: Path, changes: list[str] | None, tags: list[str] | None, earlier: str | None
+) -> None:
     """Write new settings, and what earlier answers mean for new tags."""
     from seqmix.app.project_config import project_config
     from seqmix.serve.settings import change_settings, check_tags, read_settings
@@ -158,9 +152,7 @@ def _settle_earlier(folder: Path, tags: list[str], earlier: str | None) -> None:
         if not labeled:
             return
         if earlier is None and sys.stdin.isatty():
-            say(
-                f"{labeled} sentences are labeled without {names}: is it certain that none is there?"
-            )
+            say(f"{labeled} sentences are labeled without {names}: is there certainly none?")
             question = "yes: there is none; no: nobody looked for it"
             earlier = "none" if typer.confirm(question, err=True) else "unknown"
         if earlier is None:
@@ -173,7 +165,12 @@ def _settle_earlier(folder: Path, tags: list[str], earlier: str | None) -> None:
 
 
 def _annotators(
-    folder: Path, add: list[str], admin: bool, renew: list[str], revoke: list[str], url: str | None
+    folder: Path,
+    add: Sequence[str],
+    admin: bool,
+    renew: Sequence[str],
+    revoke: Sequence[str],
+    url: str | None,
 ) -> None:
     """Add annotators, renew and end links."""
     from seqmix.serve.store.annotators import add_annotator, renew_token, revoke_token
@@ -197,7 +194,7 @@ def _annotator_id(project: Project, name: str) -> int:
 
     annotator = find_annotator(project.store, name)
     if annotator is None:
-        names = ", ".join(one.name for one in list_annotators(project.store))
+        names = ", ".join(annotator.name for annotator in list_annotators(project.store))
         raise ConfigError(f"no annotator named {name!r}; this project has {names or 'none yet'}")
     return annotator.id
 
@@ -211,7 +208,7 @@ def _back_up(folder: Path, out: Path) -> None:
         counts = read_counts(project.store)
     emit(
         f"{out}: {counts.sentences + counts.seed} sentences and all answers up to event {events}; "
-        "it is a project like the first and opens like one"
+        "it is a project and opens like the original"
     )
 
 

@@ -175,7 +175,7 @@ def _scorer(request: Request) -> Any:
     policy, models = request.policy, request.models
     spec = policy_spec(policy)
     if not spec.alone or spec.score is None:
-        alone = ", ".join(name for name, other in POLICIES.items() if other.alone)
+        alone = ", ".join(name for name, spec in POLICIES.items() if spec.alone)
         raise ConfigError(f"--policy must score each sentence by itself ({alone}); got {policy}")
     committee = "committee" in spec.needs
     if committee and len(models) < 2:

@@ -116,14 +116,13 @@ def sweep(
         work = partial(run_job, Here(out.absolute(), data, models, device, workers))
         board.begin(all_jobs, todo, workers)
         with _interruptible(board, len(all_jobs)):
-            left = run_jobs(
-                todo,
-                work,
-                workers,
-                board.hear,
-                lambda: limit_minutes is None or _minutes(start) < limit_minutes,
-            )
+            may_start = partial(_in_time, start, limit_minutes)
+            left = run_jobs(todo, work, workers, board.hear, may_start)
         _report(board, len(all_jobs), len(left), out, limit_minutes, start)
+
+
+def _in_time(start: float, limit_minutes: float | None) -> bool:
+    return limit_minutes is None or _minutes(start) < limit_minutes
 
 
 @contextmanager
@@ -197,7 +196,8 @@ def _power(seeds: int) -> str:
     low, high = (detectable_difference(seeds, sd) for sd in USUAL_SD)
     text = (
         f"{seeds} seeds show a difference between two arms with 80 % power if it is at least "
-        f"{low:.1f} to {high:.1f} F1 (standard deviation of differences {USUAL_SD[0]} to {USUAL_SD[1]})"
+        f"{low:.1f} to {high:.1f} F1 "
+        f"(standard deviation of differences {USUAL_SD[0]} to {USUAL_SD[1]})"
     )
     if seeds < 6:
         text += "; with fewer than 6 pairs Wilcoxon's test cannot be significant"

@@ -145,10 +145,8 @@ def _builder(
     from seqmix.app.build import augmenter_again, build_augmenter
     from seqmix.augment.seqmix import characters
 
-    parts: dict[str, Any] = {
-        "trace": trace,
-        "alphabet": characters(sentences),
-    }  # parts share one alphabet
+    # parts share the alphabet of all
+    parts: dict[str, Any] = {"trace": trace, "alphabet": characters(sentences)}
     if not in_parts:
         return partial(build_augmenter, settings, table=table, **parts)
     starts = None if table is None else table.starts
@@ -214,10 +212,10 @@ def figures(generated: Augmentation, sentences: Sequence[Sentence], entries: int
     """Return how many sentences there are, how diverse, how hub-ridden and how plausible."""
     new = new_tokens(generated)
     hubs = hubness(new, entries)
-    scores = [one.lineage.score for one in generated if one.lineage.score is not None]
+    scores = [s.lineage.score for s in generated if s.lineage.score is not None]
     commonest = max(set(new), key=lambda word: (new.count(word), word), default="–")
     words = {token for sentence in sentences for token in sentence.tokens}
-    parents = {parent for one in generated for parent in one.lineage.parents}
+    parents = {parent for sentence in generated for parent in sentence.lineage.parents}
     scored = generated.counts.get("scored")
     unseen = np.mean([token not in words for token in new]) if new else 0.0
     quantiles = np.quantile(scores, [0.05, 0.5, 0.95]) if scores else ()
