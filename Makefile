@@ -1,11 +1,11 @@
-# make demo · make test · make check · make faults · make fuzz · make bench · make mutation · make results · make audit    (each makes its own .venv first)
+# make demo · make test · make test-ci · make check · make faults · make fuzz · make bench · make mutation · make results · make audit    (each makes its own .venv first)
 # The first Python from 3.11 on that there is; make PYTHON=… takes another.
 RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(firstword $(foreach one,python3.11 python3.12 python3.13 python3.14 python3,$(shell $(one) -c '$(RECENT)' 2>/dev/null && echo $(one))))
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow faults faults-kills faults-disk fuzz check bench mutation results audit lock clean
+.PHONY: demo test test-ci slow faults faults-kills faults-disk fuzz check bench mutation results audit lock clean
 
 demo: $(VENV)/ready
 	$(BIN)/seqmix simulate --preset demo --data gazette --out runs/demo/nte --set augment.variant=none
@@ -14,6 +14,10 @@ demo: $(VENV)/ready
 
 test: $(VENV)/ready
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# The tests that a push should pass and that need not run at each save: real trainings, the whole README.
+test-ci: $(VENV)/ready
+	$(BIN)/pytest -n 2 -m ci
 
 slow: $(VENV)/ready
 	$(BIN)/pytest -m slow

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from seqmix.augment.replacement import Replacement
 from seqmix.data.augmented import Augmentation
 from seqmix.data.samples import sample
 from seqmix.data.sentence import Sentence
@@ -16,18 +15,7 @@ from seqmix.errors import ConfigError, RunError
 from seqmix.scale.augment_parts import augment_in_parts, shares
 from seqmix.scale.local_executor import run_jobs
 from tests.support import tiny
-
-
-def mentions() -> Replacement:
-    return Replacement("mention")
-
-
-def again() -> Replacement:
-    return Replacement("duplicate")
-
-
-def nothing() -> Replacement:
-    raise ConfigError("not today")
+from tests.support.replacements import again, mentions, nothing
 
 
 def test_the_sentences_are_the_same_in_one_process_and_in_two() -> None:

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "scripts" / "walk_readme.py"
 
 
+@pytest.mark.ci
 def test_every_command_of_the_readme_works_where_no_optional_package_is_installed() -> None:
     """On less data and with fewer steps; the sweep is a dry run."""
     ended = subprocess.run(

@@ -12,6 +12,7 @@ import numpy as np
 
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
+from seqmix.errors import ModelError
 from seqmix.scale.ranking import Part, Scorer, score_unit
 from seqmix.scale.shards import Unit
 from seqmix.testing import WordTagger
@@ -53,6 +54,10 @@ class Arithmetic(WordTagger):
 
 def arithmetic() -> list[Any]:
     return [Arithmetic(TagSet(("O", "B-X", "I-X")))]
+
+
+def broken() -> list[Any]:
+    raise ModelError("nothing is not a tagger")
 
 
 def dying(note: Path, at: str, scorer: Scorer, unit: Unit, tell: Any) -> Part:
