@@ -1,6 +1,7 @@
 """The promise of the numbers: one seed and one number of threads give the same bytes; another number of threads the same choices and F1.
 
-Real runs of the command in processes of their own, with the starter, on a slice of the gazette.
+Runs of the real command, here and in processes of their own, on a slice of the gazette: with a tiny encoder,
+and for .ci/run with the starter.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from typing import Any
 import pytest
 
 import seqmix
+from seqmix.app.cli import run
 from seqmix.data import formats
+from seqmix.starter import STARTER
+from tests.support import tiny
 
 SLICE = {"train": 40, "dev": 10, "test": 40}
 SETTINGS = (
@@ -24,29 +28,29 @@ SETTINGS = (
 CHANGING = {"timings.jsonl", "environment.json", "lock"}  # how long it took, and on what
 
 
-def simulated(folder: Path, name: str, threads: int) -> Path:
+def simulated(folder: Path, name: str, encoder: str, threads: int | None = None) -> Path:
+    """Run the command: here, or in a process of its own with this number of threads."""
     data = folder / "data"
     if not data.exists():
         for split, n in SLICE.items():
             formats.write(seqmix.sample(f"gazette:{split}")[:n], data / f"{split}.conll")
-    command = [
-        sys.executable,
-        "-m",
-        "seqmix",
-        "simulate",
-        "--data",
-        str(data),
-        "--preset",
-        "demo",
-        "--out",
-        str(folder / name),
-    ]
-    changes = [word for change in (*SETTINGS, 'tagger.device="cpu"') for word in ("--set", change)]
-    environment = os.environ | {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-    subprocess.run(
-        [*command, *changes, "--seed", "3"], check=True, env=environment, stderr=subprocess.DEVNULL
-    )
-    return folder / name
+    out = folder / name
+    settings = (*SETTINGS, 'tagger.device="cpu"', f'tagger.encoder="{encoder}"')
+    if encoder != STARTER:  # random weights learn at a higher rate
+        settings = (*settings, "training.lr=3e-3", "training.epochs=13")
+    command = ["simulate", "--data", str(data), "--out", str(out), "--preset", "demo"]
+    command += ["--seed", "3", *(word for setting in settings for word in ("--set", setting))]
+    if threads is None:
+        assert run(command) == 0
+    else:
+        variables = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+        subprocess.run(
+            [sys.executable, "-m", "seqmix", *command],
+            check=True,
+            env=os.environ | variables,
+            stderr=subprocess.DEVNULL,
+        )
+    return out
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -61,13 +65,22 @@ def rounds(folder: Path, file: str = "rounds.jsonl") -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / file).read_text().splitlines()]
 
 
+@pytest.fixture(scope="module", params=["tiny", pytest.param(STARTER, marks=pytest.mark.ci)])
+def encoder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    if request.param == STARTER:
+        return STARTER
+    return tiny.write_bert(tmp_path_factory.mktemp("encoders") / "tiny")
+
+
 @pytest.fixture(scope="module")
-def first(tmp_path_factory) -> Path:
-    return simulated(tmp_path_factory.mktemp("determinism"), "first", 1)
+def first(encoder: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return simulated(tmp_path_factory.mktemp("determinism"), "first", encoder)
 
 
-def test_two_runs_with_one_seed_and_as_many_threads_are_the_same_bytes(first: Path) -> None:
-    second = simulated(first.parent, "second", 1)
+def test_two_runs_with_one_seed_and_as_many_threads_are_the_same_bytes(
+    first: Path, encoder: str
+) -> None:
+    second = simulated(first.parent, "second", encoder, threads=1)
 
     before, after = contents(first), contents(second)
     assert {
@@ -86,10 +99,10 @@ def test_two_runs_with_one_seed_and_as_many_threads_are_the_same_bytes(first: Pa
 
 @pytest.mark.slow  # two threads on cores that others use wait for each other
 def test_another_number_of_threads_makes_the_same_choices_and_the_same_f1_to_the_rounding(
-    first: Path,
+    first: Path, encoder: str
 ) -> None:
     """Sums in another order differ in the last digits of a float: a score may move by a millionth, a choice or a tag must not."""
-    other = simulated(first.parent, "two", 2)
+    other = simulated(first.parent, "two", encoder, threads=2)
 
     for one, two in zip(rounds(first), rounds(other), strict=True):
         assert one["chosen"] == two["chosen"]

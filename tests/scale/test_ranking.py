@@ -100,7 +100,8 @@ def test_each_policy_gives_the_same_bits_in_any_order(
     )
 
 
-@pytest.mark.parametrize("policy", [pytest.param("nte", marks=pytest.mark.ci), "bald"])
+@pytest.mark.ci  # two workers that load torch
+@pytest.mark.parametrize("policy", ["nte", "bald"])
 def test_a_real_tagger_gives_the_same_bits_in_one_process_and_in_two(
     policy: str, pool: PoolOnDisk, model: Path, tmp_path: Path
 ) -> None:
