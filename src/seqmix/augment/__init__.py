@@ -1,1 +1,1 @@
-"""New labeled sentences from labeled ones: SeqMix (`seqmix.py`) and baselines (`replacement.py`)."""
+"""New labeled sentences from labeled ones: SeqMix, and baselines it is compared with."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seqmix.augment.score_range import ScoreRange
-from seqmix.data.augmented import Lineage
+from seqmix.data.augmented import Augmentation, Augmented, Lineage
 from seqmix.data.sentence import Sentence
 from seqmix.protocols import Discriminator
 
@@ -81,6 +82,61 @@ class Judging:
                 for candidate in candidates
             ]
         )
+
+
+class Acceptance:
+    """The sentences accepted so far, up to n, each parent of them used at most `cap` times."""
+
+    def __init__(
+        self, n: int, cap: int, judging: Judging, seen: set[tuple[str, ...]], trace: bool
+    ) -> None:
+        self.n, self.cap, self.judging, self.trace = n, cap, judging, trace
+        self.uses: Counter[int] = Counter()
+        self.counts: Counter[str] = Counter()
+        self._seen = seen
+        self._outputs: list[Augmented] = []
+        self._rejected: list[Augmented] = []
+
+    @property
+    def missing(self) -> int:
+        """How many sentences are still to be accepted."""
+        return self.n - len(self._outputs)
+
+    def take(self, candidates: Sequence[Candidate]) -> None:
+        """Score the candidates that are legal and new, and keep the good ones until there are n."""
+        legal = [candidate for candidate in candidates if candidate.legal]
+        new = [candidate for candidate in legal if candidate.sentence.tokens not in self._seen]
+        self.counts["illegal tags"] += len(candidates) - len(legal)
+        self.counts["repeated"] += len(legal) - len(new)
+        for candidate, score in zip(new, self.judging.scores(new), strict=True):
+            if not self.missing:
+                break
+            self.counts["scored"] += 1
+            lineage = candidate.lineage
+            if self.judging.judge is not None:
+                lineage = replace(lineage, score=score, base=str(self.judging.judge.base))
+            if not self.judging.keeps(candidate, score):
+                self.counts["out of range"] += 1
+                if self.trace:
+                    self._rejected.append(Augmented(candidate.sentence, lineage, kept=False))
+            elif candidate.sentence.tokens in self._seen:
+                self.counts["repeated"] += 1
+            elif max(self.uses[place] for place in candidate.places) >= self.cap:
+                self.counts["parent used up"] += 1
+            else:
+                self._seen.add(candidate.sentence.tokens)
+                self.uses.update(candidate.places)
+                self._outputs.append(Augmented(candidate.sentence, lineage))
+
+    def augmentation(self) -> Augmentation:
+        """Return what was accepted, with a reason if it is fewer than n."""
+        reason = None
+        if self.missing:
+            counts = ", ".join(f"{n} {what}" for what, n in sorted(self.counts.items()))
+            remedy = "loosen density, score range or max_uses for more"
+            reason = f"no pair is left ({counts or 'none to begin with'}); {remedy}"
+        outputs, rejected = tuple(self._outputs), tuple(self._rejected)
+        return Augmentation(outputs, self.n, reason, rejected, dict(self.counts))
 
 
 def growth(score: float, parent: float, share: float) -> float:

@@ -1,8 +1,8 @@
 """Which stretches of which sentences are mixed (the pairing function ζ).
 
-Every eligible window is a candidate; two windows of one group may pair: the same length (whole-sequence, sub-sequence), or the same tags
-(label-constrained). Pairs come in random order without replacement and are never listed: a keyed permutation of the pair
-numbers 0 … n(n−1)/2 − 1 is walked instead, so 20,000 sentences cost no more memory than their windows.
+Two eligible windows of one group may pair: those of the same length (`whole`, `sub`) or with the
+same tags (`label`). Pairs are drawn in random order without replacement and never listed: a keyed
+permutation of the pair numbers 0 … n(n−1)/2 − 1 takes no memory.
 """
 
 from __future__ import annotations
@@ -43,21 +43,29 @@ class Pairing:
     settings: Mixing
     neighbors: int = 10  # `similar`: a window's partner is drawn from this many nearest ones
 
+    @property
+    def candidates(self) -> int:
+        """How many sentences a pair gives: the parents of `whole` would become the same one."""
+        return 1 if self.settings.variant == "whole" else 2
+
     def groups(self, sentences: Sequence[Sentence]) -> list[list[Stretch]]:
-        """Windows that may pair with each other, group by group; groups that cannot give a pair are left out."""
-        found: dict[object, list[Stretch]] = defaultdict(list)
+        """Return the windows that may pair with each other, in groups that have a pair."""
+        rule = self.settings
+        groups: dict[object, list[Stretch]] = defaultdict(list)
         for parent, sentence in enumerate(sentences):
             tags = [_hard(row) for row in sentence.tags]
             for start, end in self._windows(tags):
-                own = tags[start:end]
-                size = self.settings.window if self.settings.variant == "whole" else end - start
+                window = tags[start:end]
+                size = rule.window if rule.variant == "whole" else end - start
                 if (
-                    None not in own
-                    and sum(tag != OUTSIDE for tag in own) >= self.settings.density * size - 1e-9
+                    None not in window
+                    and sum(tag != OUTSIDE for tag in window) >= rule.density * size - 1e-9
                 ):
-                    key = tuple(own) if self.settings.variant == "label" else end - start
-                    found[key].append(Stretch(parent, start, end))
-        return [group for group in found.values() if len({stretch.parent for stretch in group}) > 1]
+                    key = tuple(window) if rule.variant == "label" else end - start
+                    groups[key].append(Stretch(parent, start, end))
+        return [
+            group for group in groups.values() if len({stretch.parent for stretch in group}) > 1
+        ]
 
     def _windows(self, tags: Sequence[str | None]) -> Iterable[tuple[int, int]]:
         if self.settings.variant == "whole":
@@ -73,11 +81,11 @@ class Pairing:
         self,
         sentences: Sequence[Sentence],
         free: Callable[[int], bool],
-        given: set[Pair],
+        drawn: set[Pair],
         rng: np.random.Generator,
         vector: Callable[[str], NDArray[np.float64]],
     ) -> Iterator[Pair]:
-        """Pairs in random order, none twice and none in `given`, of parents that are `free`: asked anew for each pair.
+        """Yield pairs of free parents in random order, none twice and none in `drawn`.
 
         Sentences with the same tokens do not pair. Ends when no group has two free parents.
         """
@@ -85,18 +93,18 @@ class Pairing:
         draw = _similar_pairs if self.settings.partners == "similar" else _random_pairs
         while groups:
             misses = served = 0
-            for one, other in draw(groups, sentences, vector, self.neighbors, rng):
-                if not (free(one.parent) and free(other.parent)):
+            for first, second in draw(groups, sentences, vector, self.neighbors, rng):
+                if not (free(first.parent) and free(second.parent)):
                     misses += 1
                     if misses > 64 and misses > 8 * served:
-                        break  # most parents are used up: go on with those that are left
+                        break  # most parents are used up: continue with those that are left
                 elif (
-                    sentences[one.parent].tokens != sentences[other.parent].tokens
-                    and (one, other) not in given
+                    sentences[first.parent].tokens != sentences[second.parent].tokens
+                    and (first, second) not in drawn
                 ):
-                    given.add((one, other))
+                    drawn.add((first, second))
                     served += 1
-                    yield one, other
+                    yield first, second
             else:
                 return
             left = [[stretch for stretch in group if free(stretch.parent)] for group in groups]
@@ -106,13 +114,13 @@ class Pairing:
 def _random_pairs(
     groups: list[list[Stretch]], _: object, __: object, ___: object, rng: np.random.Generator
 ) -> Iterator[Pair]:
-    """All pairs within groups, in the order of a keyed permutation of their numbers."""
+    """Yield all pairs within groups in the order of a keyed permutation of their numbers."""
     edges = np.cumsum([0, *(len(group) * (len(group) - 1) // 2 for group in groups)])
     for number in shuffled(int(edges[-1]), rng):
         at = int(np.searchsorted(edges, number, side="right")) - 1
         low, high = _unrank(number - int(edges[at]))
-        one, other = groups[at][low], groups[at][high]
-        yield (one, other) if (number ^ low) & 1 else (other, one)
+        first, second = groups[at][low], groups[at][high]
+        yield (first, second) if (number ^ low) & 1 else (second, first)
 
 
 def _similar_pairs(
@@ -122,7 +130,7 @@ def _similar_pairs(
     neighbors: int,
     rng: np.random.Generator,
 ) -> Iterator[Pair]:
-    """Each window with its nearest ones in the same group (mean embedding, cosine), windows in random order, nearest drawn at random."""
+    """Yield each window with its nearest ones (cosine of mean embeddings), both in random order."""
 
     def unit(stretch: Stretch) -> NDArray[np.float64]:
         words = sentences[stretch.parent].tokens[stretch.start : stretch.end]
@@ -133,9 +141,7 @@ def _similar_pairs(
     owners = [np.array([stretch.parent for stretch in group]) for group in groups]
     order = [(g, i) for g, group in enumerate(groups) for i in range(len(group))]
     seed = int(rng.integers(2**62))
-    for rank in range(
-        neighbors
-    ):  # every window once with one of its neighbors, then every window with another of them
+    for rank in range(neighbors):  # every window with one neighbor, then every one with another
         for at in rng.permutation(len(order)):
             g, i = order[at]
             alike = np.where(owners[g] == owners[g][i], -np.inf, units[g] @ units[g][i])
@@ -148,7 +154,10 @@ def _similar_pairs(
 
 
 def shuffled(n: int, rng: np.random.Generator) -> Iterator[int]:
-    """The numbers below n in random order, each once, in constant memory: a four-round Feistel network with cycle walking."""
+    """Yield the numbers below n once each in random order, in constant memory.
+
+    This is a four-round Feistel network with cycle walking.
+    """
     bits = max(2, math.ceil(max(n - 1, 1).bit_length() / 2) * 2)
     half, mask = bits // 2, (1 << bits // 2) - 1
     keys = [int(key) for key in rng.integers(1, 2**31, size=4)]
@@ -165,7 +174,7 @@ def shuffled(n: int, rng: np.random.Generator) -> Iterator[int]:
 
 
 def _unrank(number: int) -> tuple[int, int]:
-    """The number-th pair (low, high) of low < high: 0 is (0, 1), 1 is (0, 2), 2 is (1, 2), 3 is (0, 3) …"""
+    """Return a pair of low < high by number: 0 is (0, 1), 1 is (0, 2), 2 is (1, 2), 3 is (0, 3)."""
     high = (1 + math.isqrt(1 + 8 * number)) // 2
     return number - high * (high - 1) // 2, high
 
@@ -175,6 +184,6 @@ def _hard(row: Row) -> str | None:
 
 
 def default_cap(asked: int, groups: Sequence[Sequence[Stretch]]) -> int:
-    """Twice an even share of the work, and at least 3: keeps outputs diverse and rarely runs dry."""
+    """Return how often a parent may be used: twice an even share, and at least 3 times."""
     parents = len({stretch.parent for group in groups for stretch in group})
     return max(3, math.ceil(4 * asked / max(parents, 1)))

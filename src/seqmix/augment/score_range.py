@@ -13,7 +13,7 @@ from seqmix.errors import ConfigError
 
 @dataclass(frozen=True)
 class ScoreRange:
-    """[low, high] in scores, in quantiles of the real sentences' scores, or in factors per new word.
+    """[low, high] in scores, in quantiles of the real sentences' scores, or in factors per word.
 
     A factor is how many times less probable each new word alone makes its parent.
     """

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from pydantic import SkipValidation
 
-from seqmix.augment.acceptance import Candidate, Judging
+from seqmix.augment.acceptance import Acceptance, Candidate, Judging
 from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.mixing import Mixed, mix, rewritten
 from seqmix.augment.pairing import Pair, Pairing, default_cap
 from seqmix.augment.score_range import ScoreRange
 from seqmix.augment.settings import Mixing, base_of
 from seqmix.augment.table import Table, encoder_table
-from seqmix.data.augmented import Augmentation, Augmented, Lineage
+from seqmix.augment.waves import Waves, wave_size
+from seqmix.data.augmented import Augmentation, Lineage
 from seqmix.data.scheme import is_legal
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
 from seqmix.protocols import Discriminator
 from seqmix.settings import settings
 
-_VISITS = 15  # pairs looked at for each sentence asked for, when they have to be mixed again: the released code's figure
+_VISITS = 15  # pairs per sentence asked for when they are mixed again, as in the released code
 
 
 @settings
 class SeqMix(Mixing):
-    """Mix pairs of labeled sentences into new ones: `SeqMix(variant="sub").augment(sentences, n, rng)`.
+    """Mix pairs of labeled sentences: `SeqMix(variant="sub").augment(sentences, n, rng)`.
 
     Table and discriminator are the starter's unless given; `score_range=None` accepts everything.
     """
@@ -52,89 +49,49 @@ class SeqMix(Mixing):
     def augment(
         self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator
     ) -> Augmentation:
-        """Up to n new sentences with their lineage; fewer only with a reason, never one twice, never one unchanged."""
+        """Generate up to n sentences, none twice and none unchanged; fewer only with a reason."""
         groups = self.pairing.groups(sentences)
         if n < 1 or not groups:
             return Augmentation((), n, self._why_none(sentences) if n > 0 else None)
         table = (self.table or encoder_table()).spelled(self.alphabet | characters(sentences))
-        judge = self.discriminator or (
-            Perplexity(base=base_of(self.variant)) if self.limits is not None else None
-        )
-        cap = self.max_uses or default_cap(n, groups)
-        uses: Counter[int] = Counter()
-        seen = {sentence.tokens for sentence in sentences}
-        outputs: list[Augmented] = []
-        rejected: list[Augmented] = []
-        counts: Counter[str] = Counter()
+        judge = self.discriminator
+        if judge is None and self.limits is not None:
+            judge = Perplexity(base=base_of(self.variant))
         seed = int(rng.integers(2**62))
-        judging = Judging(judge, self._limits(sentences, judge))
-        most = (
-            _VISITS * n if self.weight is None else 0
-        )  # a fixed λ would give the same sentences again
-        waves = _Waves(
-            self.pairing,
-            sentences,
-            uses,
-            cap,
-            1 if self.variant == "whole" else 2,
-            rng,
-            table,
-            most,
+        accepted = Acceptance(
+            n,
+            cap=self.max_uses or default_cap(n, groups),
+            judging=Judging(judge, self._limits(sentences, judge)),
+            seen={sentence.tokens for sentence in sentences},
+            trace=self.trace,
         )
-        while len(outputs) < n and (
-            wave := waves.draw(_wave_size(n - len(outputs), len(outputs), counts["scored"]))
+        # a fixed λ would give the same sentences when pairs are mixed again
+        most = _VISITS * n if self.weight is None else 0
+        uses, cap = accepted.uses, accepted.cap
+        waves = Waves(self.pairing, sentences, uses, cap, rng, table, most)
+        while accepted.missing and (
+            wave := waves.draw(
+                wave_size(accepted.missing, n - accepted.missing, accepted.counts["scored"])
+            )
         ):
-            counts["pairs"] += len(wave)
             weights = [self._weight(pair, seed, waves.visit) for pair in wave]
             mixed = mix(sentences, wave, weights, table, self.keep_case)
-            candidates = list(self._candidates(sentences, mixed, waves.visit))
-            legal = [candidate for candidate in candidates if candidate.legal]
-            fresh = [candidate for candidate in legal if candidate.sentence.tokens not in seen]
-            counts["illegal tags"] += len(candidates) - len(legal)
-            counts["repeated"] += len(legal) - len(fresh)
-            for candidate, score in zip(fresh, judging.scores(fresh), strict=True):
-                if len(outputs) == n:
-                    break
-                counts["scored"] += 1
-                lineage = (
-                    replace(candidate.lineage, score=score, base=str(judge.base))
-                    if judge is not None
-                    else candidate.lineage
-                )
-                if not judging.keeps(candidate, score):
-                    counts["out of range"] += 1
-                    if self.trace:
-                        rejected.append(Augmented(candidate.sentence, lineage, kept=False))
-                elif candidate.sentence.tokens in seen:
-                    counts["repeated"] += 1
-                elif max(uses[place] for place in candidate.places) >= cap:
-                    counts["parent used up"] += 1
-                else:
-                    seen.add(candidate.sentence.tokens)
-                    uses.update(candidate.places)
-                    outputs.append(Augmented(candidate.sentence, lineage))
-        reason = (
-            None
-            if len(outputs) == n
-            else f"no pair is left ({_told(counts)}); loosen density, score range or max_uses for more"
-        )
-        return Augmentation(tuple(outputs), n, reason, tuple(rejected), dict(counts))
+            accepted.counts["pairs"] += len(wave)
+            accepted.take(list(self._candidates(sentences, mixed, waves.visit)))
+        return accepted.augmentation()
 
-    def _weight(self, pair: Pair, seed: int, visit: int = 0) -> float:
-        """λ of a pair on a visit. subtle: from a generator of the pair's own, so that it does not depend on the size of the waves."""
+    def _weight(self, pair: Pair, seed: int, visit: int) -> float:
+        """Return λ of a pair on a visit.
+
+        subtle: each pair has its own generator, so that λ does not depend on the size of waves.
+        """
         if self.weight is not None:
             return self.weight
-        place = [
-            seed,
-            *(
-                number
-                for stretch in pair
-                for number in (stretch.parent, stretch.start, stretch.end)
-            ),
-        ]
-        return float(
-            np.random.default_rng([*place, visit] if visit else place).beta(self.alpha, self.alpha)
-        )
+        key = [seed]
+        for stretch in pair:
+            key += [stretch.parent, stretch.start, stretch.end]
+        generator = np.random.default_rng([*key, visit] if visit else key)
+        return float(generator.beta(self.alpha, self.alpha))
 
     def _limits(
         self, sentences: Sequence[Sentence], judge: Discriminator | None
@@ -146,43 +103,34 @@ class SeqMix(Mixing):
     def _candidates(
         self, sentences: Sequence[Sentence], mixed: Sequence[Mixed], visit: int
     ) -> Iterator[Candidate]:
-        """Both parents of each pair rewritten; whole-sequence gives one candidate, since both would be the same."""
+        """Rewrite both parents of each pair; with `whole` one, since both would be the same."""
         again = f".{visit + 1}" if visit else ""
-        for one in mixed:
-            ids = tuple(sentences[stretch.parent].id for stretch in one.pair)
-            windows = tuple((stretch.start, stretch.end) for stretch in one.pair)
-            spelled = ",".join(
+        for mixture in mixed:
+            ids = tuple(sentences[stretch.parent].id for stretch in mixture.pair)
+            windows = tuple((stretch.start, stretch.end) for stretch in mixture.pair)
+            pair = ",".join(
                 f"{id}[{start}:{end}]" for id, (start, end) in zip(ids, windows, strict=True)
             )
-            for into, stretch in enumerate(one.pair[: 1 if self.variant == "whole" else 2]):
+            places = mixture.pair[0].parent, mixture.pair[1].parent
+            for into, stretch in enumerate(mixture.pair[: self.pairing.candidates]):
                 parent = sentences[stretch.parent]
-                new = rewritten(
-                    parent,
-                    stretch,
-                    one,
-                    f"{self.variant}({spelled})#{into + 1}{again}",
-                    self.keep_case,
-                )
+                id = f"{self.variant}({pair})#{into + 1}{again}"
+                new = rewritten(parent, stretch, mixture, id, self.keep_case)
                 lineage = Lineage(
-                    self.variant, ids, windows, into, one.weight, distances=one.distances
+                    self.variant, ids, windows, into, mixture.weight, distances=mixture.distances
                 )
                 legal = _legal(new) or not _legal(parent)
-                yield Candidate(
-                    new, lineage, (one.pair[0].parent, one.pair[1].parent), parent, legal
-                )
+                yield Candidate(new, lineage, places, parent, legal)
 
     def _why_none(self, sentences: Sequence[Sentence]) -> str:
-        """Why there is nothing to pair, in words."""
+        """Return why there is nothing to pair."""
         labeled = [s for s in sentences if s.labeled]
         if len({s.tokens for s in labeled}) < 2:
             return "a pair needs two different labeled sentences"
         if not any(row is not None and row != OUTSIDE for s in labeled for row in s.tags):
             return "no token has a valid tag (all are O), so there is nothing to mix"
-        if (
-            self.variant != "whole"
-            and self.windows == "fixed"
-            and max(len(s) for s in labeled) < self.window
-        ):
+        fixed = self.variant != "whole" and self.windows == "fixed"
+        if fixed and max(len(s) for s in labeled) < self.window:
             return f"no sentence has {self.window} tokens, the length of a window; lower window"
         same = {
             "whole": "of the same length",
@@ -194,74 +142,12 @@ class SeqMix(Mixing):
         )
 
 
-class _Waves:
-    """Pairs a wave at a time. A parent in the wave counts as served until the wave is judged, so that few are scored in vain."""
-
-    def __init__(
-        self,
-        rule: Pairing,
-        sentences: Sequence[Sentence],
-        uses: Counter[int],
-        cap: int,
-        each: int,
-        rng: np.random.Generator,
-        table: Table,
-        most: int,
-    ) -> None:
-        self.visit = 0  # how often all pairs were given before
-        self._drawn, self._most = 0, most
-        self._held: Counter[int] = Counter()
-        self._given: set[Pair] = set()
-        self._uses, self._cap, self._each = uses, cap, each
-        self._restart: Callable[[], Iterator[Pair]] = lambda: rule.pairs(
-            sentences, self._free, self._given, rng, table.vector
-        )
-        self._source = self._restart()
-
-    def draw(self, size: int) -> list[Pair]:
-        """Up to `size` pairs that were not given on this visit; every pair once, then all again until `most` were drawn."""
-        self._held.clear()
-        wave = self._take(size)
-        if not wave:  # parents held back by the last wave are free again: look once more
-            self._source = self._restart()
-            wave = self._take(size)
-        if not wave and self._drawn < self._most:
-            self.visit += 1
-            self._given.clear()
-            self._source = self._restart()
-            wave = self._take(size)
-        return wave
-
-    def _take(self, size: int) -> list[Pair]:
-        wave = []
-        for pair in islice(
-            self._source, min(size, max(0, self._most - self._drawn)) if self.visit else size
-        ):
-            self._held.update({stretch.parent: self._each for stretch in pair})
-            wave.append(pair)
-        self._drawn += len(wave)
-        return wave
-
-    def _free(self, parent: int) -> bool:
-        return self._uses[parent] + self._held[parent] < self._cap
-
-
 def characters(sentences: Iterable[Sentence]) -> frozenset[str]:
-    """All that the tokens are written with."""
+    """Return all characters of the tokens."""
     return frozenset(
-        letter for sentence in sentences for token in sentence.tokens for letter in token
+        character for sentence in sentences for token in sentence.tokens for character in token
     )
 
 
 def _legal(sentence: Sentence) -> bool:
     return is_legal([str(tag) if tag is not None else OUTSIDE for tag in sentence.hardened().tags])
-
-
-def _wave_size(missing: int, accepted: int, scored: int) -> int:
-    """How many pairs to mix next: what is missing over the acceptance rate so far, so that few are scored beyond N."""
-    rate = (accepted + 1) / (scored + 2)
-    return max(1, min(4096, math.ceil(missing / max(rate, 0.02) / 2)))
-
-
-def _told(counts: Counter[str]) -> str:
-    return ", ".join(f"{n} {what}" for what, n in sorted(counts.items())) or "none to begin with"
