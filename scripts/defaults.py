@@ -23,6 +23,7 @@ LADDER = (
     "plain linear", "plain", "mention", "sub", "adapted", "self-training", "adapted + self-training", "adapted + self-training + mention",
     "adapted + self-training + mention and sub",
 )  # fmt: skip
+RATES = {"0.0001": "1e-4", "0.0002": "2e-4", None: "3e-4 (default)", "0.0006": "6e-4"}
 Runs = dict[str, dict[int, float]]  # F1 by arm and seed
 
 
@@ -52,6 +53,23 @@ def plain_table() -> list[str]:
                 f"{mean(f1 for arm in column for f1 in runs[arm].values()):.1f}" for column in arms
             ]
             lines.append(f"| {size} | {head} | {' | '.join(cells)} |")
+    return lines
+
+
+def rates_table() -> list[str]:
+    """Return the dev F1 of plain training at 200 sentences by learning rate: mean over corpora."""
+    plain, runs = read("defaults-plain"), read("defaults-rates")
+    lines = ["| learning rate | 300 steps | 1000 steps |", "|---:|---:|---:|"]
+    for rate, name in RATES.items():
+        cells = []
+        for steps in (300, 1000):
+            arms = (
+                [plain[f"{corpus} seed_size=200 min_steps={steps} head=crf"] for corpus in CORPORA]
+                if rate is None
+                else [runs[f"{corpus} lr={rate} min_steps={steps}"] for corpus in CORPORA]
+            )
+            cells.append(f"{mean(mean(arm.values()) for arm in arms):.1f}")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
 
 
@@ -114,6 +132,7 @@ def pairing_line() -> str:
 if __name__ == "__main__":
     for lines in (
         plain_table(),
+        rates_table(),
         gains_table(),
         ladder_table("dev"),
         ladder_table("test"),

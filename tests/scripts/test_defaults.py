@@ -19,6 +19,7 @@ PAGE = (ROOT / "docs" / "defaults.md").read_text(encoding="utf-8")
     "table",
     [
         defaults.plain_table(),
+        defaults.rates_table(),
         defaults.gains_table(),
         defaults.ladder_table("dev"),
         [defaults.pairing_line()],
