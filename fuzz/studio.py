@@ -1,30 +1,27 @@
-"""Target: what Label Studio sends to its backend, one request after another, and the round that learns from what was kept of it."""
+"""Target: what Label Studio sends to its backend, and the training that learns from what was kept."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import shutil
-from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from fuzz.requests import asked
-from fuzz.standin import Standin
 from fuzz.target import BETWEEN, Finding, Target
-from seqmix.data.sentence import Sentence
-from seqmix.data.tagset import TagSet
+from seqmix.app.trainer_process import guesses
+from seqmix.data.tagset import OUTSIDE, TagSet
 from seqmix.loop.learner import ActiveLearner
-from seqmix.protocols import Tagger
-from seqmix.query.policies import POLICIES
-from seqmix.serve.labelstudio.answers import Answers
+from seqmix.query.policies import FIRST
 from seqmix.serve.labelstudio.app import create_app
-from seqmix.serve.labelstudio.database import File
-from seqmix.serve.labelstudio.learning import Parts, run_round
-from seqmix.serve.labelstudio.protocol import Backend
-from seqmix.serve.labelstudio.rounds import Rounds
-from seqmix.serve.labelstudio.worker import Worker
+from seqmix.serve.labelstudio.protocol import Backend, Parts
+from seqmix.serve.project import Project, create_project, open_project
+from seqmix.serve.settings import SETTINGS, ProjectSettings
+from seqmix.serve.trainer.trainer import TRAIN_NOW, Trainer
+from seqmix.serve.trainer.trainer import Parts as TrainerParts
+from seqmix.testing import WordTagger
 
 _HEADERS = {b"host": b"127.0.0.1:9090", b"content-type": b"application/json"}
 _MOST = 6  # requests of one input
@@ -97,39 +94,63 @@ def _spelled(request: tuple[str, Any]) -> bytes:
     return f"{request[0]}\n{json.dumps(request[1])}".encode()
 
 
+class _NoTrainer:
+    """A trainer that never runs: the target trains by itself."""
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+    def trouble(self) -> None:
+        """Return that nothing is wrong."""
+
+
 def _talk(data: bytes, folder: Path) -> None:
-    """No answer is a 5xx, and once something was kept a round can be made of it."""
+    """No answer is a 5xx, and once something was kept a model can be made of it."""
     place = folder / "studio"
     shutil.rmtree(place, ignore_errors=True)
-    file = File(place)
+
+    def create(tags: tuple[str, ...], name: str) -> None:
+        create_project(place, [], ProjectSettings(name, tags), may_be_empty=True)
+
+    parts = Parts(
+        lambda: open_project(place),
+        create,
+        lambda folder: _NoTrainer(),
+        lambda folder: partial(guesses, WordTagger.load(folder)),
+    )
+    backend = Backend(place, parts)
+    app = create_app(backend)
     try:
-        given = cast(Any, Standin(TagSet(("O", "B-PER", "I-PER"))))
-        app = create_app(
-            Backend(Worker(Answers(file), Rounds(file), _no_process, lambda path: given, given))
-        )
         for request in data.split(BETWEEN)[:_MOST]:
             path, _, body = request.partition(b"\n")
-            status, said = _LOOP.run_until_complete(asked(app, b"POST " + path, _HEADERS, body))
+            status, answer = _LOOP.run_until_complete(asked(app, b"POST " + path, _HEADERS, body))
             if status >= 500 or (
-                status >= 400 and not isinstance(json.loads(said).get("error"), str)
+                status >= 400 and not isinstance(json.loads(answer).get("error"), str)
             ):
-                raise Finding(f"{status} to {path!a}: {said[:200]!a}")
-        run_round(place, _PARTS)
+                raise Finding(f"{status} to {path!a}: {answer[:200]!a}")
     finally:
-        file.close()
+        backend.close()
+    if (place / SETTINGS).exists():
+        with open_project(place) as project:
+            project.store.write_note(TRAIN_NOW, 1)
+            Trainer(project, _trainer_parts(project)).step()
 
 
-def _no_process() -> Any:
-    raise AssertionError("the worker's thread is not started")
-
-
-def _learner(tags: TagSet, *_: Sequence[Sentence]) -> Callable[..., ActiveLearner]:
-    return partial(
-        ActiveLearner,
-        tagger=lambda sentences, *_: cast(Tagger, Standin(tags, sentences)),
-        rate=0,
+def _trainer_parts(project: Project) -> TrainerParts:
+    tags = TagSet.ordered(
+        [OUTSIDE, *(prefix + tag for tag in project.settings.tags for prefix in ("B-", "I-"))]
     )
+
+    def untrained(rng: Any) -> Any:
+        return WordTagger().start(tags, rng)
+
+    learner = partial(
+        ActiveLearner, tagger=lambda s, steps, rng, last: WordTagger().fit(s, rng, tags), rate=0
+    )
+    return TrainerParts(learner, untrained, FIRST, guesses)
 
 
 _LOOP = asyncio.new_event_loop()
-_PARTS = Parts(_learner, lambda tags: cast(Tagger, Standin(tags)), POLICIES["nte"])

@@ -16,10 +16,10 @@ from seqmix.data.locks import locked
 from seqmix.data.text import from_text
 from seqmix.errors import DataError, RunError, SeqMixError, StoreError
 from seqmix.loop import run as loop
-from seqmix.serve.labelstudio.database import File
 from seqmix.serve.project import create_project, open_project
 from seqmix.serve.settings import ProjectSettings, read_settings
 from seqmix.serve.trainer.supervisor import Supervisor
+from tests.support.labelstudio_fakes import backend
 from tests.support.waiting import until
 
 SECRET = "a private key\n"
@@ -238,33 +238,28 @@ def test_the_log_of_a_sweep_is_never_a_link(tmp_path: Path, private: Path) -> No
     assert private.read_text() == SECRET
 
 
-@pytest.mark.parametrize(
-    "name", ["models", "lock", "labelstudio.sqlite", "labelstudio.sqlite-wal", "models/0001"]
-)
-def test_a_folder_of_serve_with_a_link_is_refused(tmp_path: Path, private: Path, name: str) -> None:
-    File(tmp_path / "ls").close()
-    link = tmp_path / "ls" / name
+@pytest.mark.parametrize("name", ["models", "lock", "store.sqlite", "models/start"])
+def test_a_link_in_the_folder_of_a_label_studio_backend_is_refused(
+    project: Path, private: Path, name: str
+) -> None:
+    link = project / name
     link.parent.mkdir(exist_ok=True)
     link.unlink(missing_ok=True)
     link.symlink_to(private.parent if "models" in name else private)
 
     with pytest.raises(DataError, match="expected a plain file"):
-        File(tmp_path / "ls")
+        backend(project).start()
     assert private.read_text() == SECRET
 
 
-@pytest.mark.parametrize(
-    "harm", ["trigger", "view", "virtual table", "computed column", "computed index", "other table"]
-)
-def test_a_folder_of_serve_with_anything_that_acts_by_itself_is_refused(
-    tmp_path: Path, harm: str
+@pytest.mark.parametrize("harm", HARMFUL)
+def test_a_label_studio_backend_refuses_anything_that_acts_by_itself(
+    project: Path, harm: str
 ) -> None:
-    File(tmp_path / "ls").close()
-    statement = {"view": schema("CREATE VIEW v AS SELECT * FROM tasks")}.get(harm, HARMFUL[harm])
-    statement(tmp_path / "ls" / "labelstudio.sqlite")
+    HARMFUL[harm](project / "store.sqlite")
 
-    with pytest.raises(RunError, match="is not a store of seqmix"):
-        File(tmp_path / "ls")
+    with pytest.raises(StoreError, match="is not a store of seqmix"):
+        backend(project).start()
 
 
 @pytest.mark.parametrize("name", ["rounds", "model", "rounds/000"])

@@ -1,28 +1,25 @@
-"""A Label Studio project without Label Studio: what it sends, a tagger that learns in no time, and a round that runs in a thread."""
+"""A Label Studio project without Label Studio: what it sends, and a trainer that runs in a thread."""
 
 from __future__ import annotations
 
-import json
 import threading
-from collections import Counter, defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from seqmix.data.tagset import TagSet
+from seqmix.app.trainer_process import guesses
+from seqmix.data.tagset import OUTSIDE, TagSet
+from seqmix.errors import SeqMixError
 from seqmix.loop.learner import ActiveLearner
 from seqmix.query.policies import FIRST
-from seqmix.query.uncertainty import token_entropy
-from seqmix.serve.labelstudio.answers import Answers
-from seqmix.serve.labelstudio.database import File
-from seqmix.serve.labelstudio.learning import Parts, run_round
+from seqmix.serve.labelstudio.client import LabelStudioClient
 from seqmix.serve.labelstudio.protocol import Backend
-from seqmix.serve.labelstudio.rounds import Rounds
-from seqmix.serve.labelstudio.worker import Worker
+from seqmix.serve.labelstudio.protocol import Parts as BackendParts
+from seqmix.serve.project import START, Project, create_project, open_project
+from seqmix.serve.settings import ProjectSettings
+from seqmix.serve.trainer.process import Pulse
+from seqmix.serve.trainer.trainer import Parts, Trainer
+from seqmix.testing import WordTagger
 
 CONFIG = (
     '<View><Labels name="label" toName="text"><Label value="PER"/><Label value="LOC" background="red"/></Labels>'
@@ -39,127 +36,81 @@ UID, PROJECT = (
 )
 
 
-@dataclass(frozen=True)
-class FakePath:
-    tags: tuple[str, ...]
-    probability: float
-    by_token: tuple[float, ...]
+class ThreadTrainer:
+    """The trainer of a project in a thread, with a tagger that learns in no time."""
 
+    def __init__(self, folder: Path, **parts: Any) -> None:
+        self.folder, self.parts = folder, parts
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
-class Memory:
-    """p(tag | word) as it was seen, all alike for a word that was not."""
-
-    def __init__(self, tags: tuple[str, ...], counts: dict[str, dict[str, float]]) -> None:
-        self.tag_set, self.counts = TagSet(tags), counts
-
-    def probabilities(self, sentences: Any) -> Any:
-        for sentence in sentences:
-            rows = [
-                [1 + 9 * self.counts.get(token, {}).get(tag, 0.0) for tag in self.tag_set.tags]
-                for token in sentence.tokens
-            ]
-            table = np.array(rows, dtype=np.float32).reshape(-1, len(self.tag_set))
-            yield table / table.sum(axis=1, keepdims=True)
-
-    def unsure(self, sentences: Any, measure: str) -> Any:
-        assert measure == "entropy"  # all that is asked here
-        return map(token_entropy, self.probabilities(sentences))
-
-    def best_paths(
-        self, sentences: Any, n: int = 1, legal: bool = True, by_token: bool = False
-    ) -> Any:
-        for probs in self.probabilities(sentences):
-            tags = tuple(self.tag_set.tags[i] for i in probs.argmax(axis=1))
-            yield [
-                FakePath(
-                    tags,
-                    float(probs.max(axis=1).prod()),
-                    tuple(map(float, probs.max(axis=1))) if by_token else (),
-                )
-            ]
-
-    def embeddings(self, sentences: Any) -> Any:
-        for sentence in sentences:
-            yield np.array(
-                [[len(token), sum(map(ord, token)) % 17] for token in sentence.tokens],
-                dtype=np.float32,
-            )
-
-    def save(self, folder: Path) -> None:
-        folder.mkdir(parents=True)
-        (folder / "memory.json").write_text(json.dumps([self.tag_set.tags, self.counts]))
-
-    @classmethod
-    def load(cls, folder: Path) -> Memory:
-        tags, counts = json.loads((folder / "memory.json").read_text())
-        return cls(tuple(tags), counts)
-
-
-def parts(given: Memory | None = None, **changes: Any) -> Parts:
-    def learner(tag_set: TagSet, labeled: Any, unlabeled: Any) -> Any:
-        def fit(sentences: Any, steps: Any, rng: Any, last: Any) -> Any:
-            counts: dict[str, Counter[str]] = defaultdict(Counter)
-            if last is not None:
-                counts |= {token: Counter(own) for token, own in last.counts.items()}
-            for sentence in sentences:
-                for token, row in zip(sentence.tokens, sentence.tags, strict=True):
-                    counts[token][row] += 1
-            return Memory(tag_set.tags, {token: dict(own) for token, own in counts.items()})
-
-        return partial(ActiveLearner, tagger=fit, policy=changes.get("policy", "nte"), rate=0)
-
-    return Parts(
-        learner,
-        lambda tag_set: Memory(tag_set.tags, {}),
-        FIRST,
-        given,
-        batch=changes.get("batch", 100),
-    )
-
-
-class ThreadJob:
-    """A round in a thread, with an exit code as a process has one."""
-
-    def __init__(self, work: Callable[[], object], file: File) -> None:
-        self.exitcode: int | None = None
-        self._thread = threading.Thread(target=self._run, args=(work, file), daemon=True)
+    def start(self) -> None:
         self._thread.start()
 
-    def _run(self, work: Callable[[], object], file: File) -> None:
-        try:
-            work()
-            self.exitcode = 0
-        except Exception as error:
-            file.set("error", str(error))
-            self.exitcode = 1
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
 
-    def join(self, timeout: float | None = None) -> None:
-        self._thread.join(timeout)
+    def trouble(self) -> str | None:
+        return None
 
-    def terminate(self) -> None:
-        self.exitcode = -15
+    def _run(self) -> None:
+        while not self._stop.is_set():  # once for every set of tags
+            with open_project(self.folder) as project:
+                pulse = Pulse(project, lambda job: job())
+                pulse.say("waiting")
+                trainer = Trainer(project, parts(project, **self.parts), pulse.say)
+                while (
+                    not self._stop.is_set() and project.store.read_tags() == project.settings.tags
+                ):
+                    try:
+                        trainer.step()
+                    except SeqMixError as error:
+                        pulse.say(f"the last training failed: {error}", failed=True)
+                    self._stop.wait(0.05)
+
+
+def parts(project: Project, policy: str = "nte", fit: Any = None, **more: Any) -> Parts:
+    """Return the parts of a trainer; `fit` takes the place of what a training does."""
+    tags = TagSet.ordered(
+        [OUTSIDE, *(prefix + tag for tag in project.settings.tags for prefix in ("B-", "I-"))]
+    )
+    place = project.models / START
+    start = WordTagger.load(place) if place.exists() else None
+
+    def learn(sentences: Any, steps: Any, rng: Any, last: Any) -> WordTagger:
+        tagger = WordTagger() if last is None else last.twin()
+        return tagger.fit(sentences, rng, tags, warm=last is not None)
+
+    warm = start is not None
+    learner = partial(ActiveLearner, tagger=fit or learn, policy=policy, rate=0, warm=warm)
+    untrained = lambda rng: WordTagger().start(tags, rng)  # noqa: E731
+    return Parts(learner, untrained, FIRST, guesses, start=start, without_entity=0.0, **more)
 
 
 def backend(
     folder: Path,
-    given: Memory | None = None,
-    round: Callable[[Path], object] | None = None,
+    given: WordTagger | None = None,
+    client: LabelStudioClient | None = None,
+    min_new: int = 3,
+    audit: float = 0.0,
     **options: Any,
 ) -> Backend:
-    """A backend whose rounds take no time; `round` replaces what a round does."""
-    file = File(folder)
-    own = {name: options.pop(name) for name in ("policy", "batch") if name in options}
-    work = round or (lambda place: run_round(place, parts(given, **own)))
-    options = {"min_new": 3, "settle": 0.05, **options}
-    worker = Worker(
-        Answers(file),
-        Rounds(file),
-        lambda: ThreadJob(lambda: work(folder), file),
-        Memory.load,
-        given,
-        **options,
-    )
-    return Backend(worker)
+    """A backend whose trainings take no time."""
+
+    def create(tags: tuple[str, ...], name: str) -> None:
+        settings = ProjectSettings(name, tags, batch=min_new, audit_share=audit, augment="none")
+        create_project(folder, [], settings, may_be_empty=True)
+
+    def open_with_model() -> Project:
+        project = open_project(folder)
+        if given is not None:
+            given.save(project.models / START)
+        return project
+
+    train = partial(ThreadTrainer, **options)
+    load = lambda place: partial(guesses, WordTagger.load(place))  # noqa: E731
+    return Backend(folder, BackendParts(open_with_model, create, train, load, client))
 
 
 def task(id: int, text: str, *annotations: dict[str, Any], **data: Any) -> dict[str, Any]:

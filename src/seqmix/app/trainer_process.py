@@ -59,18 +59,20 @@ def build_parts(project: Project) -> Parts:
     def untrained(rng: np.random.Generator) -> AnyTagger:
         return Tagger(config.tagger.encoder, device=config.tagger.device).start(tag_set, rng)
 
-    def paths(tagger: Any, sentences: Sequence[Sentence]) -> Iterator[Guess]:
-        for best in tagger.best_paths(sentences, by_token=True):
-            yield Guess(best[0].tags, best[0].probability, best[0].by_token)
-
     return Parts(
         learner=partial(learner, policy=policy, steps=steps, match_steps=False, warm=same_tags),
         untrained=untrained,
         spread=FIRST,
-        paths=paths,
+        paths=guesses,
         without_entity=query.without_entity,
         start=start,
     )
+
+
+def guesses(tagger: Any, sentences: Sequence[Sentence]) -> Iterator[Guess]:
+    """Yield what a tagger suggests for each sentence."""
+    for best in tagger.best_paths(sentences, by_token=True):
+        yield Guess(best[0].tags, best[0].probability, best[0].by_token)
 
 
 def main(folder: str, parent: str) -> int:

@@ -1,4 +1,4 @@
-"""`seqmix labelstudio`: what it refuses, what it takes from a config, and one real round in a process of its own."""
+"""`seqmix labelstudio`: what it refuses, what it takes from a config, and one real training."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import pytest
 from fastapi.testclient import TestClient
 
 from seqmix.app.cli import run
-from seqmix.app.commands.label.labelstudio import _defaults, build_backend
-from seqmix.app.config import load_config
+from seqmix.app.commands.label.labelstudio import build_backend
+from seqmix.app.config import nested
+from seqmix.app.project_config import project_config
 from seqmix.data.formats.base import Options
 from seqmix.data.formats.charspans import surface, to_spans
-from seqmix.errors import ConfigError, ModelError
+from seqmix.errors import DataError, ModelError
 from seqmix.serve.labelstudio.app import create_app
+from seqmix.serve.project import create_project
+from seqmix.serve.settings import ProjectSettings, read_settings
 from tests.support.tiny import toy, write_bert
 from tests.support.waiting import until
 
@@ -28,14 +31,13 @@ CONFIG = (
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ([], "say what to serve: --label-studio"),
-        (["--min-new", "0"], "--min-new is 0"),
+        (["--min-new", "0"], "--min-new must be at least 1; got 0"),
         (["--host", "0.0.0.0"], "set a password in SEQMIX_PASSWORD"),
         (["--host", "studio.example.com"], "set a password in SEQMIX_PASSWORD"),
-        (["--port", "70000"], "--port 70000"),
+        (["--port", "70000"], "got 70000"),
         (["--set", "query.policy=best"], "query.policy"),
         (["--set", "adapt.epochs=1"], "run seqmix adapt"),
-        (["--port", "0", "--url", "localhost:8080"], "--url is 'localhost:8080'"),
+        (["--port", "0", "--url", "localhost:8080"], "--url must look like"),
         (
             ["--port", "0", "--url", "http://localhost:8080"],
             "LABEL_STUDIO_API_KEY",
@@ -76,36 +78,52 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "give another --port" in capsys.readouterr().err
 
 
-def test_a_config_has_the_last_word_on_what_it_names(tmp_path: Path) -> None:
-    (tmp_path / "own.toml").write_text('[augment]\nvariant = "sub"\n[training]\nepochs = 3\n')
+def settings_of(**changes: Any) -> dict[str, Any]:
+    return nested({key.replace("__", "."): value for key, value in changes.items()})
 
-    settings = load_config(None, tmp_path / "own.toml", _defaults(tmp_path / "own.toml"))
-    assert (
-        settings.augment.variant,
-        settings.training.epochs,
-        settings.training.batch_size,
-        settings.training.min_steps,
-    ) == (
-        "sub",
-        3,
-        8,
-        60,
-    )
-    with pytest.raises(ConfigError):
-        _defaults(tmp_path / "absent.toml")
+
+def test_a_config_is_written_into_the_settings_of_the_project(tmp_path: Path) -> None:
+    changes = settings_of(seed=7, query__policy="mnlp", augment__variant="none", training__epochs=3)
+    setup = {"project": "1.1794743715", "schema": CONFIG}
+    for values, policy in ((changes, "mnlp"), (settings_of(query__policy="random"), "random")):
+        backend = build_backend(tmp_path, {**values, "batch": 4})
+        try:
+            backend.start()
+            backend.setup(setup)
+        finally:
+            backend.close()
+        settings = read_settings(tmp_path)
+        assert (settings.policy, settings.augment, settings.batch) == (policy, "none", 4)
+        assert (settings.seed, settings.tags) == (7, ("PER", "LOC", "ORG"))
+        assert project_config(tmp_path, settings).training.epochs == 3
+
+
+def test_a_project_with_other_tags_is_refused(tmp_path: Path) -> None:
+    create_project(tmp_path / "p", toy(3), ProjectSettings("other", ("PER", "DATE")))
+    backend = build_backend(tmp_path / "p", {})
+    try:
+        backend.start()
+        with pytest.raises(DataError, match="the labels must be the tags of the project"):
+            backend.setup({"project": "1.1794743715", "schema": CONFIG})
+    finally:
+        backend.close()
 
 
 def test_a_model_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError):
-        build_backend(tmp_path / "state", load_config(None), tmp_path, None, "", 10)
+        build_backend(tmp_path / "state", {}, tmp_path)
 
 
 @pytest.mark.slow
 def test_a_round_in_a_process_of_its_own_trains_ranks_and_suggests(tmp_path: Path) -> None:
     encoder = write_bert(tmp_path / "tiny")
-    changes = {"tagger.encoder": str(encoder), "training.lr": 3e-3, "training.min_steps": 120}
-    settings = load_config(changes={**_defaults(None), **changes})
-    backend = build_backend(tmp_path / "state", settings, None, None, "", 24, settle=0.2)
+    values = settings_of(
+        tagger__encoder=str(encoder),
+        training__lr=3e-3,
+        training__epochs=30,
+        augment__variant="none",
+    )
+    backend = build_backend(tmp_path / "state", {**values, "batch": 24, "audit_share": 0.0})
     project = {"id": 1, "created_at": "2026-11-15T11:55:15Z", "label_config": CONFIG}
     with TestClient(create_app(backend), base_url="http://127.0.0.1:9090") as studio:
         for number, sentence in enumerate(toy(24), 1):
@@ -132,7 +150,7 @@ def test_a_round_in_a_process_of_its_own_trains_ranks_and_suggests(tmp_path: Pat
             assert found["error"] is None, found["error"]
             return found if found["trained_on"] == 24 else None
 
-        found = until(trained)
+        until(trained)
         asked = {
             "project": "1.1794743715",
             "label_config": CONFIG,
@@ -147,9 +165,5 @@ def test_a_round_in_a_process_of_its_own_trains_ranks_and_suggests(tmp_path: Pat
         ("Ada", 0, ["PER"]),
         ("Rome", 13, ["LOC"]),
     ]
-    assert (
-        run(
-            ["info", str(tmp_path / "state" / "models" / found["model_version"].rpartition("-")[2])]
-        )
-        == 0
-    )
+    assert run(["info", str(tmp_path / "state" / "models" / "001")]) == 0
+    assert run(["status", str(tmp_path / "state")]) == 0

@@ -13,12 +13,15 @@ import pytest
 from fastapi.testclient import TestClient
 
 from seqmix.errors import ConfigError
-from seqmix.serve.labelstudio import worker as labelstudio_worker
-from seqmix.serve.labelstudio.answers import Answers
+from seqmix.serve.labelstudio import sync
 from seqmix.serve.labelstudio.app import create_app
-from seqmix.serve.labelstudio.client import Link, LinkError
-from seqmix.serve.labelstudio.database import File
-from seqmix.serve.labelstudio.rounds import Rank
+from seqmix.serve.labelstudio.client import LabelStudioClient, LabelStudioError
+from seqmix.serve.labelstudio.mirror import Mirror
+from seqmix.serve.labelstudio.predictions import Prediction
+from seqmix.serve.labelstudio.sync import fetch
+from seqmix.serve.project import create_project, open_project
+from seqmix.serve.settings import ProjectSettings
+from seqmix.serve.store.current import read_counts
 from tests.support.labelstudio_fakes import (
     CONFIG,
     UID,
@@ -115,42 +118,49 @@ def studio() -> Iterator[Studio]:
     thread.join()
 
 
+@pytest.fixture
+def mirror(tmp_path: Path) -> Iterator[Mirror]:
+    settings = ProjectSettings("studio", ("PER", "LOC"), audit_share=0.0)
+    create_project(tmp_path / "project", [], settings, may_be_empty=True)
+    with open_project(tmp_path / "project") as project:
+        mirror = Mirror(project)
+        mirror.configure(CONFIG)
+        yield mirror
+
+
 def test_tasks_and_annotations_are_taken_over_and_what_is_gone_is_forgotten(
-    studio: Studio, tmp_path: Path
+    studio: Studio, mirror: Mirror
 ) -> None:
-    answers, link = Answers(File(tmp_path)), Link(studio.url, KEY)
+    client = LabelStudioClient(studio.url, KEY)
     studio.tasks = [
         task(id, f"Lena {id}", annotation(id, id, region("Lena", "Lena", "PER")))
         for id in range(1, 451)
     ]
     studio.tasks[7]["annotations"] = [{"id": "broken"}]
 
-    assert link.fetch(7, answers, "label") == 450
-    assert (answers.counts().tasks, answers.counts().labeled) == (450, 449)
+    assert fetch(client, 7, mirror, "label") == 450
+    assert (mirror.counts().tasks, mirror.counts().labeled) == (450, 449)
 
     studio.tasks = [
         {**one, "annotations": []} if one["id"] == 2 else one for one in studio.tasks[1:]
     ]
-    link.fetch(7, answers, "label")
-    assert (answers.counts().tasks, answers.counts().labeled) == (449, 447)
-    answers.file.close()
+    fetch(client, 7, mirror, "label")
+    assert (mirror.counts().tasks, mirror.counts().labeled) == (449, 447)
+    counts = read_counts(mirror.store)
+    assert (counts.sentences, counts.labeled) == (449, 447)
 
 
-def test_what_comes_while_tasks_are_fetched_is_not_forgotten(
-    studio: Studio, tmp_path: Path
-) -> None:
-    answers = Answers(File(tmp_path))
-    before = answers.moment()
-    answers.keep([(5, {"text": "new"})])
-    answers.forget_missing([], [], before)
+def test_what_comes_while_tasks_are_fetched_is_not_forgotten(mirror: Mirror) -> None:
+    mirror.touched = set()
+    mirror.keep([(5, {"text": "new"})])
+    mirror.forget_missing([], [])
 
-    assert answers.counts().tasks == 1
-    answers.file.close()
+    assert mirror.counts().tasks == 1
 
 
 def test_a_personal_access_token_is_exchanged_once_in_a_while(studio: Studio) -> None:
-    link = Link(studio.url, "header.payload.signature")
-    link.push(7, "v", [Rank(n, 0.5, []) for n in range(450)])
+    client = LabelStudioClient(studio.url, "header.payload.signature")
+    client.push(7, "v", [Prediction(n, 0.5, []) for n in range(450)])
 
     assert studio.refreshed == 1
     assert len(studio.predictions) == 450
@@ -169,31 +179,31 @@ def test_a_personal_access_token_is_exchanged_once_in_a_while(studio: Studio) ->
     ],
 )
 def test_an_address_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="--url is"):
-        Link(url, KEY)
+    with pytest.raises(ConfigError, match="--url must look like"):
+        LabelStudioClient(url, KEY)
 
 
 @pytest.mark.parametrize("key", ["", "a\nb", "schlüssel"])
 def test_a_key_that_is_none_is_refused(key: str) -> None:
     with pytest.raises(ConfigError, match="LABEL_STUDIO_API_KEY"):
-        Link("http://localhost:8080", key)
+        LabelStudioClient("http://localhost:8080", key)
 
 
 def test_what_goes_wrong_is_said_without_the_key(studio: Studio) -> None:
-    with pytest.raises(LinkError, match=r"answered 401.*the key is not accepted"):
-        Link(studio.url, "wrong-key").push(7, "v", [Rank(1, 0.5, [])])
-    with pytest.raises(LinkError, match=r"answered 404.*no such project"):
-        Link(studio.url, KEY).push(8, "v", [Rank(1, 0.5, [])])
-    with pytest.raises(LinkError, match="cannot talk to") as caught:
-        Link("http://127.0.0.1:9", KEY).push(7, "v", [Rank(1, 0.5, [])])
+    with pytest.raises(LabelStudioError, match=r"answered 401.*the key is not accepted"):
+        LabelStudioClient(studio.url, "wrong-key").push(7, "v", [Prediction(1, 0.5, [])])
+    with pytest.raises(LabelStudioError, match=r"answered 404.*no such project"):
+        LabelStudioClient(studio.url, KEY).push(8, "v", [Prediction(1, 0.5, [])])
+    with pytest.raises(LabelStudioError, match="cannot talk to") as caught:
+        LabelStudioClient("http://127.0.0.1:9", KEY).push(7, "v", [Prediction(1, 0.5, [])])
     assert KEY not in str(caught.value)
 
 
 def test_the_key_does_not_follow_a_redirect(studio: Studio) -> None:
     studio.down = True
 
-    with pytest.raises(LinkError, match="answered 302"):
-        Link(studio.url, KEY).push(7, "v", [Rank(1, 0.5, [])])
+    with pytest.raises(LabelStudioError, match="answered 302"):
+        LabelStudioClient(studio.url, KEY).push(7, "v", [Prediction(1, 0.5, [])])
     assert "GET /elsewhere" not in studio.asked
     assert "POST /elsewhere" not in studio.asked
 
@@ -205,7 +215,8 @@ def test_each_round_puts_the_projects_tasks_in_order(studio: Studio, tmp_path: P
         task(3, "Lena", annotation(9, 3, region("Lena", "Lena", "PER"))),
     ]
     with TestClient(
-        create_app(backend(tmp_path, link=Link(studio.url, KEY), min_new=1)), base_url=HERE
+        create_app(backend(tmp_path, client=LabelStudioClient(studio.url, KEY), min_new=1)),
+        base_url=HERE,
     ) as client:
         client.post("/setup", json={"project": UID, "schema": CONFIG})
         until(
@@ -237,18 +248,20 @@ def test_each_round_puts_the_projects_tasks_in_order(studio: Studio, tmp_path: P
 def test_predictions_that_were_refused_are_sent_again_whole(
     studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(labelstudio_worker, "_RETRY", 0.1)
+    monkeypatch.setattr(sync, "RETRY", 0.1)
     studio.strict, studio.tasks = (
         True,
         [task(1, "Lena left"), task(2, "Bo met Ada"), task(3, "Ada")],
     )
     with TestClient(
-        create_app(backend(tmp_path, link=Link(studio.url, KEY))), base_url=HERE
+        create_app(backend(tmp_path, client=LabelStudioClient(studio.url, KEY))), base_url=HERE
     ) as client:
         client.post("/setup", json={"project": UID, "schema": CONFIG})
         until(lambda: client.get("/health").json()["tasks"] == 3)
-        studio.tasks = studio.tasks[:2]  # task 3 is deleted, and nobody told us
-        client.post("/webhook", json=created(1, 1, "Lena left", region("Lena left", "Lena", "PER")))
+        lena = region("Lena left", "Lena", "PER")
+        labeled = task(1, "Lena left", annotation(1, 1, lena))
+        studio.tasks = [labeled, studio.tasks[1]]  # task 3 is deleted, and nobody told us
+        client.post("/webhook", json=created(1, 1, "Lena left", lena))
         client.post("/webhook", json=event("START_TRAINING"))
 
         until(lambda: client.get("/health").json()["tasks"] == 2)
@@ -259,7 +272,9 @@ def test_predictions_that_were_refused_are_sent_again_whole(
 
 def test_a_label_studio_that_is_down_stops_nothing(tmp_path: Path) -> None:
     with TestClient(
-        create_app(backend(tmp_path, link=Link("http://127.0.0.1:9", KEY), min_new=1)),
+        create_app(
+            backend(tmp_path, client=LabelStudioClient("http://127.0.0.1:9", KEY), min_new=1)
+        ),
         base_url=HERE,
     ) as client:
         client.post("/setup", json={"project": UID, "schema": CONFIG})

@@ -8,7 +8,6 @@ from seqmix.data.text import from_text
 from seqmix.errors import DataError
 from seqmix.serve.labelstudio.labeling import Labeling, parse_labeling
 from seqmix.serve.labelstudio.tasks import results
-from tests.support.labelstudio_fakes import FakePath
 
 LABELS = '<Labels name="label" toName="text"><Label value="PER"/><Label value="LOC"/></Labels>'
 TEXT = '<Text name="text" value="$text"/>'
@@ -30,14 +29,13 @@ def test_names_of_tags_count_in_any_case_and_an_alias_is_the_label() -> None:
     assert found == Labeling("n", "t", "body", ("P",))
 
 
-def test_labels_are_a_tag_set() -> None:
-    assert parse_labeling(f"<View>{LABELS}{TEXT}</View>").tag_set.tags == (
-        "O",
-        "B-LOC",
-        "B-PER",
-        "I-LOC",
-        "I-PER",
-    )
+def test_labels_are_tags_without_white_space() -> None:
+    labels = LABELS.replace("PER", "Home  Town")
+
+    assert parse_labeling(f"<View>{labels}{TEXT}</View>").tags == {
+        "Home  Town": "Home__Town",
+        "LOC": "LOC",
+    }
 
 
 @pytest.mark.parametrize(
@@ -62,6 +60,8 @@ def test_labels_are_a_tag_set() -> None:
         ('<!DOCTYPE v SYSTEM "http://127.0.0.1:1/x.dtd"><View/>', "without a DTD"),
         ('<!DOCTYPE v [<!ENTITY % a SYSTEM "file:///etc/passwd"> %a;]><View/>', "without a DTD"),
         ("<View>&undefined;</View>", "in XML"),
+        (f"<View>{LABELS.replace('PER', 'B-PER')}{TEXT}</View>", "without B-"),
+        (f"<View>{LABELS.replace('PER', 'L C').replace('LOC', 'L_C')}{TEXT}</View>", "twice"),
     ],
 )
 def test_anything_else_is_refused_with_what_was_expected(xml: str, match: str) -> None:
@@ -80,10 +80,12 @@ def test_endless_entities_cost_nothing() -> None:
 
 def test_a_suggested_region_ends_where_its_last_token_does() -> None:
     sentence = from_text("t:1", "🚀 Ada de la Cruz met Bo Li .")
-    tags = ("O", "B-PER", "I-PER", "I-PER", "I-PER", "O", "B-PER", "I-PER", "O")
-    found = results(
-        sentence, FakePath(tags, 1.0, (1.0,) * 9), Labeling("label", "text", "text", ("PER",))
-    )
+    spans = [
+        {"start": 1, "end": 5, "tag": "PER", "confidence": 0.9},
+        {"start": 6, "end": 8, "tag": "PER", "confidence": 0.8},
+        {"start": 0, "end": 1, "tag": "GONE", "confidence": 0.8},
+    ]
+    found = results(sentence, spans, Labeling("label", "text", "text", ("PER",)))
 
     assert [(one["value"]["start"], one["value"]["end"]) for one in found] == [(2, 16), (21, 26)]
     assert [one["value"]["text"] for one in found] == ["Ada de la Cruz", "Bo Li"]

@@ -14,51 +14,41 @@ import re
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from seqmix.data.tagset import OUTSIDE, TagSet
 from seqmix.errors import DataError
+from seqmix.serve.settings import check_tags
 
 _LIMIT = 1 << 20  # characters
 
 
 @dataclass(frozen=True)
 class Labeling:
-    """The control tag whose labels are spans of a text, and the field of a task's data that holds the text."""
+    """The control tag whose labels are spans of a text, and the field of a task that holds the text."""
 
     control: str  # the name of <Labels>
     object: str  # the name of <Text>
     key: str  # the text is task["data"][key]
-    types: tuple[str, ...]
+    labels: tuple[str, ...]
 
     @property
-    def tag_set(self) -> TagSet:
-        """BIO over the labels."""
-        return TagSet.ordered(
-            [OUTSIDE, *(f"{prefix}-{type}" for type in self.types for prefix in "BI")]
-        )
+    def tags(self) -> dict[str, str]:
+        """The tag of each label; tags have no white space: `Home Town -> Home_Town`."""
+        return {label: _tag(label) for label in self.labels}
 
 
 @dataclass
 class _Elements:
-    labels: list[dict[str, str]] = field(default_factory=list)  # attributes of each <Labels>
-    types: list[list[str]] = field(default_factory=list)  # the labels inside each of them
-    texts: dict[str, dict[str, str]] = field(
-        default_factory=dict
-    )  # attributes of each <Text> by its name
+    controls: list[dict[str, str]] = field(default_factory=list)  # attributes of each <Labels>
+    labels: list[list[str]] = field(default_factory=list)  # inside each of them
+    texts: dict[str, dict[str, str]] = field(default_factory=dict)  # each <Text> by its name
 
 
 def parse_labeling(xml: str) -> Labeling:
-    """The first <Labels> on a <Text>; a configuration without them is refused with what was expected."""
-    found = _elements(xml)
-    for attributes, types in zip(found.labels, found.types, strict=True):
-        text = next(
-            (
-                found.texts[name]
-                for name in attributes.get("toname", "").split(",")
-                if name in found.texts
-            ),
-            None,
-        )
-        if text is None or not types or not attributes.get("name"):
+    """Return the first <Labels> on a <Text>; without them the configuration is refused."""
+    elements = _elements(xml)
+    for attributes, labels in zip(elements.controls, elements.labels, strict=True):
+        targets = attributes.get("toname", "").split(",")
+        text = next((elements.texts[name] for name in targets if name in elements.texts), None)
+        if text is None or not labels or not attributes.get("name"):
             continue
         key = re.fullmatch(r"\$([^\s.$\[\]]+)", text.get("value", ""))
         if key is None:
@@ -68,43 +58,48 @@ def parse_labeling(xml: str) -> Labeling:
             )
         if text.get("valuetype", "text").lower() != "text":
             raise DataError(
-                'expected the text itself in the task, not valueType="url": nothing is fetched from the network'
+                'expected the text itself in the task, not valueType="url": '
+                "nothing is fetched from the network"
             )
-        return Labeling(attributes["name"], text["name"], key[1], tuple(dict.fromkeys(types)))
+        labeling = Labeling(attributes["name"], text["name"], key[1], tuple(dict.fromkeys(labels)))
+        check_tags(tuple(labeling.tags.values()))
+        return labeling
     raise DataError(
-        'expected a labeling configuration with <Labels name="…" toName="…"> and labels in it, on a <Text name="…" value="$…">'
+        'expected a labeling configuration with <Labels name="…" toName="…"> and labels in it, '
+        'on a <Text name="…" value="$…">'
     )
 
 
+def _tag(label: str) -> str:
+    return "".join(c if c.isprintable() and not c.isspace() else "_" for c in label)
+
+
 def _elements(xml: str) -> _Elements:
-    """Names of tags and attributes count in any case, as Label Studio reads them."""
-    found, inside = _Elements(), [False]
+    """Read names of tags and attributes in any case, as Label Studio does."""
+    elements, inside = _Elements(), [False]
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        own = {key.lower(): value for key, value in attributes.items()}
+        lowered = {key.lower(): value for key, value in attributes.items()}
         inside.append(inside[-1] or name.lower() == "labels")
         if name.lower() == "labels":
-            found.labels.append(own)
-            found.types.append([])
+            elements.controls.append(lowered)
+            elements.labels.append([])
         elif name.lower() == "label" and inside[-1]:
-            type = (
-                own.get("alias") or own.get("value") or ""
-            )  # an alias is what Label Studio writes into results
-            found.types[-1] += [type] if type.strip() else []
-        elif name.lower() == "text" and own.get("name"):
-            found.texts[own["name"]] = own
+            # an alias is what Label Studio writes into results
+            label = lowered.get("alias") or lowered.get("value") or ""
+            elements.labels[-1] += [label] if label.strip() else []
+        elif name.lower() == "text" and lowered.get("name"):
+            elements.texts[lowered["name"]] = lowered
 
     def end(name: str) -> None:
         inside.pop()
 
     def refuse(*_: object) -> None:
-        raise DataError(
-            "expected a labeling configuration without a DTD and without entities of its own"
-        )
+        raise DataError("expected a labeling configuration without a DTD and without entities")
 
     if len(xml) > _LIMIT:
         raise DataError(
-            f"expected a labeling configuration of at most {_LIMIT} characters; this one has {len(xml)}"
+            f"expected a labeling configuration of at most {_LIMIT} characters; got {len(xml)}"
         )
     parser = expat.ParserCreate()
     parser.StartElementHandler, parser.EndElementHandler = start, end
@@ -112,10 +107,7 @@ def _elements(xml: str) -> _Elements:
     try:
         parser.Parse(xml, True)
     except (expat.ExpatError, UnicodeEncodeError) as error:
-        why = (
-            expat.ErrorString(error.code)
-            if isinstance(error, expat.ExpatError)
-            else "half of a surrogate pair"
-        )
+        code = getattr(error, "code", None)
+        why = "half of a surrogate pair" if code is None else expat.ErrorString(code)
         raise DataError(f"expected a labeling configuration in XML ({why})", text=xml) from error
-    return found
+    return elements

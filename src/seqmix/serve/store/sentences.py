@@ -180,8 +180,8 @@ def retire_sentences(store: Store, ids: Collection[str]) -> None:
     asked = queue.c.stream.in_(("active", "audit"))
     changed = update(queue).where(queue.c.sentence_id.in_(ids), asked).values(stream="retired")
     with store.writing() as conn:
-        conn.execute(changed)
-        _count_pool(store)
+        if conn.execute(changed).rowcount:
+            _count_pool(store)
 
 
 def restore_sentences(store: Store, ids: Collection[str]) -> None:
@@ -189,8 +189,8 @@ def restore_sentences(store: Store, ids: Collection[str]) -> None:
     retired = queue.c.sentence_id.in_(ids), queue.c.stream == "retired"
     with store.writing() as conn:
         stream = case((queue.c.lot < _audit_lots(store), "audit"), else_="active")
-        conn.execute(update(queue).where(*retired).values(stream=stream))
-        _count_pool(store)
+        if conn.execute(update(queue).where(*retired).values(stream=stream)).rowcount:
+            _count_pool(store)
 
 
 def mark_tags_unknown(store: Store, tags: Iterable[str]) -> None:

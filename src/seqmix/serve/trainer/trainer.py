@@ -95,7 +95,9 @@ class Trainer:
             or news(counts, settings, last) >= settings.batch
             or (last is not None and self._touched(last) >= settings.batch)
         )
-        ranks = last is None or (last.number == 0 and (asked is not None or _grown(last, counts)))
+        ranks = (last is None and counts.sentences + counts.seed > 0) or (
+            last is not None and last.number == 0 and (asked is not None or _grown(last, counts))
+        )
         if due and counts.seed + counts.active + counts.audit:
             ranks = self.train(last, counts)
         elif ranks:

@@ -1,39 +1,38 @@
-"""`seqmix labelstudio`: the ML backend of a Label Studio project."""
+"""`seqmix labelstudio`: a project behind Label Studio, as its ML backend."""
 
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
-import signal
-import socket
-import threading
+import shutil
+import tomllib
+from collections.abc import Mapping
 from functools import partial
-from multiprocessing import get_context, parent_process
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from seqmix.app.config import Config, load_config, parse_changes
+from seqmix.app.config import load_config, nested, parse_changes
 from seqmix.app.console import say
-from seqmix.data.tagset import TagSet
-from seqmix.errors import ConfigError, ModelError, SeqMixError
+from seqmix.errors import ConfigError, ModelError
 
-# people label tens of sentences, not thousands: small batches and a least number of steps, or nothing is learned from them
-_FEW: dict[str, Any] = {
-    "augment.variant": "none",
-    "training.batch_size": 8,
-    "training.min_steps": 60,
+if TYPE_CHECKING:
+    from seqmix.serve.labelstudio.protocol import Backend
+
+_IN_PROJECT = {  # keys of a config that project.toml has a name of its own for
+    ("tagger", "encoder"): "encoder",
+    ("tagger", "head"): "head",
+    ("query", "policy"): "policy",
+    ("augment", "variant"): "augment",
+    ("augment", "rate"): "rate",
 }
 
 
 def labelstudio(
     folder: Annotated[
-        Path,
-        typer.Option(
-            help="Where annotations and models are kept; the same folder goes on where it stopped."
-        ),
+        Path, typer.Option(help="The project folder; made when Label Studio connects, if new.")
     ],
     model: Annotated[
         Path | None,
@@ -44,9 +43,7 @@ def labelstudio(
     ] = 9090,
     host: Annotated[
         str,
-        typer.Option(
-            help="The address to listen on; other than this machine only with a password."
-        ),
+        typer.Option(help="The address to listen on; beyond this machine only with a password."),
     ] = "127.0.0.1",
     user: Annotated[
         str,
@@ -55,182 +52,159 @@ def labelstudio(
     url: Annotated[
         str | None,
         typer.Option(
-            help="Label Studio's own address, to keep its tasks in the policy's order; its key in LABEL_STUDIO_API_KEY."
+            help="Label Studio's address, to put its tasks in order; its key in LABEL_STUDIO_API_KEY."
         ),
     ] = None,
     min_new: Annotated[
-        int, typer.Option(help="Train after so many new or changed annotations.")
-    ] = 10,
+        int | None,
+        typer.Option(help="Train after this many new or changed annotations; the project's batch."),
+    ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="A TOML file as simulate takes it: tagger, training, query, augment."),
+        typer.Option(help="A TOML file as simulate takes it, written into the project's settings."),
     ] = None,
     change: Annotated[
         list[str] | None,
         typer.Option("--set", help="section.key=value on top of it, as often as needed."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of training and ranking.")] = None,
 ) -> None:
-    """Suggest labels and choose what to label next in Label Studio."""
-    if min_new < 1 or not 0 <= port <= 65535:
+    """Serve a project to Label Studio: suggest labels, train, and choose what to label next."""
+    if min_new is not None and min_new < 1:
+        raise ConfigError(f"--min-new must be at least 1; got {min_new}")
+    values = _explicit(config, parse_changes(change))
+    if (values.get("adapt") or {}).get("epochs"):
         raise ConfigError(
-            f"--min-new is {min_new} and --port {port}; the first must be at least 1, the second lie between 0 and 65535"
+            "adapt.epochs would adapt the encoder again in each training; "
+            "run seqmix adapt and give --set tagger.encoder=FOLDER"
         )
-    settings = load_config(None, config, {**_defaults(config), **parse_changes(change)}, seed)
-    if settings.adapt.epochs:
+    password = os.environ.get("SEQMIX_PASSWORD", "")
+    if not password and not _is_loopback(host):
         raise ConfigError(
-            "adapt.epochs would adapt the encoder anew in each round; run seqmix adapt and give --set tagger.encoder=FOLDER"
+            f"--host {host} lets others in: set a password in SEQMIX_PASSWORD, "
+            f"and give it to Label Studio with the user {user}"
         )
-    secret = os.environ.get("SEQMIX_PASSWORD", "")
-    if not secret and not _is_loopback(host):
-        raise ConfigError(
-            f"--host {host} lets others in: set a password in SEQMIX_PASSWORD, and give it to Label Studio with the user {user}"
-        )
+    key = os.environ.get("LABEL_STUDIO_API_KEY", "")
+    if url is None and key:
+        say("LABEL_STUDIO_API_KEY is set but --url is not: tasks will not be put in order")
     from seqmix.data.locks import locked
     from seqmix.serve.labelstudio.app import Password, create_app
-    from seqmix.serve.web.http_server import server
+    from seqmix.serve.web.http_server import listening, server
 
-    with locked(folder), _listening(host, port) as listener:
-        backend = build_backend(
-            folder, settings, model, url, os.environ.get("LABEL_STUDIO_API_KEY", ""), min_new
-        )
-        app = create_app(backend, Password(user, secret) if secret else None)
-        place = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+    if min_new is not None:
+        values["batch"] = min_new
+    with locked(folder), listening(host, port) as listener:
+        backend = build_backend(folder, values, model, url, key)
+        app = create_app(backend, Password(user, password) if password else None)
+        name = f"[{host}]" if ":" in host else host
         say(
-            f"Label Studio's ML backend is at {place}; connect it in the project's Settings > Model. Its state is in {folder}"
+            f"Label Studio's ML backend is at http://{name}:{listener.getsockname()[1]}; "
+            f"connect it in the project's Settings > Model. The project is in {folder}"
         )
         server(app, grace=5).run(sockets=[listener])
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens, before anything is loaded."""
-    try:
-        return socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
-        )
-    except OSError as error:
-        raise ConfigError(
-            f"cannot listen on {host} port {port}: {error.strerror}; give another --port"
-        ) from error
-
-
-def _defaults(config: Path | None) -> dict[str, Any]:
-    """Our settings, but for those the file has its own word on."""
-    said = {} if config is None else load_config(None, config).model_dump(exclude_unset=True)
-    return {
-        key: value
-        for key, value in _FEW.items()
-        if key.partition(".")[2] not in said.get(key.partition(".")[0], {})
-    }
-
-
 def build_backend(
     folder: Path,
-    settings: Config,
-    model: Path | None,
-    url: str | None,
-    key: str,
-    min_new: int,
-    settle: float = 2.0,
-) -> Any:
-    """The backend of a folder, with everything it needs."""
-    from seqmix.serve.labelstudio.answers import Answers
-    from seqmix.serve.labelstudio.client import Link
-    from seqmix.serve.labelstudio.database import File
-    from seqmix.serve.labelstudio.protocol import Backend
-    from seqmix.serve.labelstudio.rounds import Rounds
-    from seqmix.serve.labelstudio.worker import Worker
+    values: Mapping[str, Any],
+    model: Path | None = None,
+    url: str | None = None,
+    key: str = "",
+) -> Backend:
+    """Return the backend of a folder, its settings changed to `values` of a config."""
+    from seqmix.app.project_config import project_config
+    from seqmix.app.trainer_process import guesses
+    from seqmix.serve.labelstudio.client import LabelStudioClient
+    from seqmix.serve.labelstudio.protocol import Backend, Parts
+    from seqmix.serve.project import START, Project, create_project, open_project
+    from seqmix.serve.settings import SETTINGS, ProjectSettings, change_settings, read_settings
+    from seqmix.serve.trainer.supervisor import trainer_of
     from seqmix.tagger import Tagger
 
-    if url is None and key:
-        say("LABEL_STUDIO_API_KEY is set but --url is not: tasks will not be put in order")
-    link = None if url is None else Link(url, key)
-    given = None if model is None else _usable(Tagger.load(model, settings.tagger.device), model)
-    file = File(folder)
+    changes = _settings(folder, values)
+    if (folder / SETTINGS).exists():
+        settings = read_settings(folder)
+        if any(getattr(settings, name) != value for name, value in changes.items()):
+            settings = change_settings(folder, **changes)
+    else:
+        settings = ProjectSettings("Label Studio", ("LABEL",), **changes)
+    device = project_config(folder, settings).tagger.device
+    if model is not None:
+        tagger = Tagger.load(model, device)
+        if tagger.tag_set is None or not any(tag.startswith("B-") for tag in tagger.tag_set.tags):
+            raise ModelError(
+                f"the tagger in {model} has no B- tags, so it finds no spans; train one on spans"
+            )
 
-    def start() -> Any:
-        process = get_context("spawn").Process(
-            target=train_process, args=(folder, settings.toml(), model), daemon=True
-        )
-        process.start()
-        return process
+    def create(tags: tuple[str, ...], name: str) -> None:
+        create_project(folder, [], ProjectSettings(name, tags, **changes), may_be_empty=True)
 
-    load = partial(Tagger.load, device=settings.tagger.device)
-    return Backend(Worker(Answers(file), Rounds(file), start, load, given, link, min_new, settle))
+    def open_with_model() -> Project:
+        project = open_project(folder)
+        if model is not None:
+            _copy(model, project.models / START)
+        return project
+
+    client = None if url is None else LabelStudioClient(url, key)
+    load = lambda place: partial(guesses, Tagger.load(place, device))  # noqa: E731
+    return Backend(folder, Parts(open_with_model, create, trainer_of, load, client))
 
 
-def train_process(folder: Path, toml: str, model: Path | None) -> None:
-    """One round, in a process of its own: quiet, polite, and with its error left where the server finds it."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C goes to the whole group; the server ends this process itself
-    threading.Thread(target=_end_with_server, daemon=True).start()
-    if hasattr(os, "nice"):
-        os.nice(10)
-    from seqmix.serve.labelstudio.database import File
-    from seqmix.serve.labelstudio.learning import run_round
+def _explicit(file: Path | None, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a config file and changes say themselves, once it is certain that it is valid."""
+    load_config(None, file, changes)
+    values = {} if file is None else tomllib.loads(file.read_text(encoding="utf-8"))
+    for name, section in nested(changes).items():
+        is_section = isinstance(section, dict)
+        values[name] = {**values.get(name, {}), **section} if is_section else section
+    return values
 
+
+def _settings(folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a config project.toml has a name for, and write the rest to training.toml."""
+    changes = {key: values[key] for key in ("seed", "batch", "audit_share") if key in values}
+    training: dict[str, dict[str, Any]] = {}
+    for name, section in values.items():
+        for key, value in section.items() if isinstance(section, dict) else ():
+            if (name, key) in _IN_PROJECT:
+                changes[_IN_PROJECT[name, key]] = value
+            else:
+                training.setdefault(name, {})[key] = value
+    if training:
+        _merge_training(folder, training)
+    return changes
+
+
+def _merge_training(folder: Path, values: Mapping[str, Mapping[str, Any]]) -> None:
+    from seqmix.app.project_config import FILE
+    from seqmix.data.files import write_text
+
+    path = folder / FILE
     try:
-        run_round(folder, build_parts(toml, model))
-    except Exception as error:
-        file = File(folder)
-        file.set(
-            "error",
-            str(error)
-            if isinstance(error, SeqMixError)
-            else f"training failed: {type(error).__name__}: {error}"[:500],
-        )
-        file.close()
-        raise SystemExit(1) from error
+        before = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    after = {**before}
+    for name, section in values.items():
+        after[name] = {**before.get(name, {}), **section}
+    if after != before:
+        lines = []
+        for name, section in after.items():
+            lines.append(f"[{name}]")
+            lines += [
+                f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in section.items()
+            ]
+        write_text(path, "\n".join(lines) + "\n")
 
 
-def _end_with_server() -> None:
-    """No orphan trains on for a server that was killed."""
-    server = parent_process()
-    if server is not None:
-        server.join()
-        os._exit(1)
+def _copy(model: Path, place: Path) -> None:
+    """Keep a copy of the given tagger, unless it is there already."""
+    from seqmix.app.provenance import folder_digest
+    from seqmix.data.files import replacing
 
-
-def build_parts(toml: str, model: Path | None) -> Any:
-    """What a round is made of, from the settings."""
-    import tomllib
-
-    import torch
-
-    from seqmix.app.plan import build_learner
-    from seqmix.loop.schedule import at
-    from seqmix.query.policies import FIRST
-    from seqmix.serve.labelstudio.learning import Parts
-    from seqmix.tagger import Tagger
-
-    settings = Config.model_validate(tomllib.loads(toml))
-    torch.set_num_threads(max(1, (os.cpu_count() or 2) - 1))
-
-    def untrained(tag_set: TagSet) -> Any:
-        tagger = Tagger(
-            settings.tagger.encoder, settings.tagger.head, device=settings.tagger.device
-        )
-        return tagger.start(tag_set, np.random.default_rng(settings.seed))
-
-    return Parts(
-        learner=lambda tag_set, labeled, unlabeled: build_learner(
-            settings, tag_set, labeled, unlabeled
-        )[0],
-        untrained=untrained,
-        diverse=FIRST,
-        given=None if model is None else Tagger.load(model, settings.tagger.device),
-        batch=at(settings.query.size, 0),
-        seed=settings.seed,
-    )
-
-
-def _usable(tagger: Any, model: Path) -> Any:
-    if tagger.tag_set is None or not any(tag.startswith("B-") for tag in tagger.tag_set.tags):
-        raise ModelError(
-            f"the tagger in {model} has no B- tags, so it finds no spans; train one on spans"
-        )
-    return tagger
+    if place.is_dir() and folder_digest(place) == folder_digest(model):
+        return
+    with replacing(place, folder=True) as beside:
+        shutil.copytree(model, beside, dirs_exist_ok=True)
 
 
 def _is_loopback(host: str) -> bool:
