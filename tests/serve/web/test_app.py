@@ -672,7 +672,7 @@ def test_the_token_of_this_start_stands_for_its_annotator(tmp_path):
         add_annotator(own.store, "me", admin=True)
         me = find_annotator(own.store, "me")
         assert isinstance(me, Annotator)
-        with serve(own, own=("z" * 43, me)) as site:
+        with serve(own, owner=("z" * 43, me)) as site:
             found = site.client.get("/api/project", headers={"Authorization": "Bearer " + "z" * 43})
 
     assert found.json()["annotator"] == {"name": "me", "admin": True}
@@ -693,7 +693,7 @@ def test_a_revoked_annotator_is_out_and_a_database_that_is_gone_is_a_503_with_a_
 
     assert found.status_code == 503
     assert found.json() == {
-        "error": "the store does not answer for the moment; what was shown as saved is saved"
+        "error": "the store does not answer at the moment; what was shown as saved is saved"
     }  # and not where it is
 
 

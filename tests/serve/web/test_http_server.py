@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from seqmix.serve.labelstudio.app import create_app as create_backend_app
 from seqmix.serve.web import http_server as connections
-from seqmix.serve.web.http_server import Crowd, Seldom, server
+from seqmix.serve.web.http_server import Connections, QuietHandler, server
 from tests.support.labelstudio_fakes import backend
 from tests.support.waiting import until
 
@@ -40,16 +40,16 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 @contextmanager
 def serving(
     most: int = 50, patience: float = 30.0, app: Any = application
-) -> Iterator[tuple[int, Crowd]]:
-    crowd = Crowd(most, patience)
-    running = server(app, 1, crowd)
+) -> Iterator[tuple[int, Connections]]:
+    connections = Connections(most, patience)
+    running = server(app, 1, connections)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         thread = threading.Thread(target=running.run, args=([listener],), daemon=True)
         thread.start()
         until(lambda: running.started)
         try:
-            yield port, crowd
+            yield port, connections
         finally:
             running.should_exit = True
             thread.join(10)
@@ -82,9 +82,9 @@ def answered(made: socket.socket) -> None:
 
 @pytest.mark.parametrize("said", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\nX-a: "])
 def test_a_connection_without_a_whole_request_is_closed_after_a_while(said: bytes) -> None:
-    with serving(patience=0.05) as (port, crowd), line(port, said) as made:
+    with serving(patience=0.05) as (port, connections), line(port, said) as made:
         assert heard(made) == b""
-        until(lambda: not crowd.waiting)
+        until(lambda: not connections.waiting)
 
 
 def test_the_time_for_headers_runs_for_the_second_request_too_and_a_byte_now_and_then_does_not_stop_it() -> (
@@ -131,26 +131,26 @@ def test_a_body_that_nobody_reads_ends_the_connection() -> None:
 
 def test_the_longest_waiting_goes_when_there_are_too_many_and_good_clients_are_answered() -> None:
     with (
-        serving(most=20) as (port, crowd),
+        serving(most=20) as (port, connections),
         ExitStack() as lines,
         httpx.Client(base_url=f"http://127.0.0.1:{port}") as old,
     ):
         assert old.get("/").status_code == 200  # a line that stays open
         strangers = [lines.enter_context(line(port, b"GET / HTTP/1.1\r\nX: ")) for _ in range(60)]
-        until(lambda: len(crowd.waiting) <= 20)
+        until(lambda: len(connections.waiting) <= 20)
         for _ in range(5):
             assert httpx.get(f"http://127.0.0.1:{port}/", timeout=20).status_code == 200
             assert old.get("/").status_code == 200
         assert heard(strangers[0]) == b""
-        assert len(crowd.waiting) <= 20
+        assert len(connections.waiting) <= 20
 
 
 def test_idle_connections_go_when_nobody_waits() -> None:
-    with serving(most=5) as (port, crowd), ExitStack() as lines:
+    with serving(most=5) as (port, connections), ExitStack() as lines:
         for _ in range(20):
             made = lines.enter_context(line(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
             answered(made)
-        assert len(crowd.idle) <= 5
+        assert len(connections.idle) <= 5
 
 
 NO_HTTP = (
@@ -179,7 +179,7 @@ def test_what_is_no_http_hears_one_sentence_and_is_not_worth_a_line(
         and b"uvicorn" not in told.lower()
         and b"h11" not in told.lower()
     )
-    assert json.loads(body) == {"error": "this is no HTTP request that can be read"}
+    assert json.loads(body) == {"error": "this is not a valid HTTP request"}
     assert capfd.readouterr().err == ""
 
 
@@ -202,7 +202,7 @@ def test_nonsense_after_an_answer_has_begun_ends_the_connection_quietly(
 
 
 def test_the_same_trouble_of_the_event_loop_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    loop, tell = asyncio.new_event_loop(), Seldom()
+    loop, tell = asyncio.new_event_loop(), QuietHandler()
     full = {
         "message": "socket.accept() out of system resource",
         "exception": OSError(errno.EMFILE, "Too many open files"),
@@ -214,13 +214,13 @@ def test_the_same_trouble_of_the_event_loop_is_told_once(caplog: pytest.LogCaptu
     loop.close()
 
     assert [record.getMessage().splitlines()[0] for record in caplog.records] == [
-        "no more connections can be taken for the moment: Too many open files",
+        "no more connections can be accepted at the moment: Too many open files",
         "other",
     ]
 
 
 def test_the_limit_stays_below_what_the_system_lets_us_open() -> None:
-    most = server(application, 1).config.http.crowd.most  # type: ignore[union-attr]
+    most = server(application, 1).config.http.peers.most  # type: ignore[union-attr]
 
     assert 16 <= most <= connections._MOST
     assert most + connections._BACKLOG < connections._descriptors()

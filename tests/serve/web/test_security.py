@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from seqmix.errors import StoreError
 from seqmix.serve.store.records import Annotator
-from seqmix.serve.web.credentials import Keys
+from seqmix.serve.web.credentials import Tokens
 from seqmix.serve.web.responses import encoded, reply
 from seqmix.serve.web.security import Guard, Hosts, Limits
 
@@ -53,7 +53,7 @@ class Site:
     def __init__(self, **settings) -> None:
         self.looked_up: list[str] = []
         self.clock = Clock()
-        keys = Keys(self.look_up, settings.pop("own", None), self.clock)
+        keys = Tokens(self.look_up, settings.pop("owner", None), self.clock)
         self.guard = Guard(inner, keys, clock=self.clock, **settings)
 
     def look_up(self, token: str):
@@ -189,12 +189,12 @@ def test_a_store_that_does_not_answer_is_a_constant_503_for_annotators_and_401_f
     site = Site()
     assert site.ask().status == 200
     site.clock.now += 3
-    site.guard.keys._look_up = look_up
+    site.guard.tokens._look_up = look_up
     answer = site.ask()
 
     assert (answer.status, answer.error) == (
         503,
-        "the store does not answer for the moment; what was shown as saved is saved",
+        "the store does not answer at the moment; what was shown as saved is saved",
     )
     assert site.ask(token=None).status == 401
     stranger = site.ask(token="x" * 43, host="evil.example")
@@ -205,7 +205,7 @@ def test_a_store_that_does_not_answer_is_a_constant_503_for_annotators_and_401_f
 def test_a_revoked_link_ends_within_two_seconds():
     site = Site()
     assert site.ask().status == 200
-    site.guard.keys._look_up = lambda token: None
+    site.guard.tokens._look_up = lambda token: None
     site.clock.now += 2
 
     assert site.ask().status == 401
@@ -230,7 +230,7 @@ def test_a_cookie_without_the_port_is_taken_too_and_the_one_with_the_port_comes_
 
 
 def test_the_token_of_this_start_of_the_server_needs_no_store():
-    site = Site(own=("s" * 43, Annotator(7, "me", admin=True)))
+    site = Site(owner=("s" * 43, Annotator(7, "me", admin=True)))
 
     assert json.loads(site.ask(token="s" * 43).body)["who"] == "me"
     assert site.looked_up == []

@@ -17,15 +17,13 @@ from seqmix.serve.store.store import Store
 
 
 @dataclass(frozen=True)
-class Site:
-    """One project being served."""
+class Context:
+    """A project that is being served."""
 
     project: Project
     estimates: Estimates
-    turns: GroupCommit
-    trainer: Callable[
-        [], str | None
-    ]  # what keeps the trainer from running, in words; None: nothing
+    writer: GroupCommit
+    trouble: Callable[[], str | None]  # why the trainer does not run; None: it runs
 
     @property
     def store(self) -> Store:
@@ -33,48 +31,46 @@ class Site:
         return self.project.store
 
 
-async def _asking(request: Request) -> Annotator:
-    annotator: Annotator = request.state.annotator  # the guard has put it there
+async def _annotator(request: Request) -> Annotator:
+    annotator: Annotator = request.state.annotator  # set by the guard
     return annotator
 
 
 async def _admin(request: Request) -> Annotator:
-    annotator = await _asking(request)
+    annotator = await _annotator(request)
     if not annotator.admin:
         raise HTTPException(403, "this is for admins of the project")
     return annotator
 
 
-Me = Annotated[Annotator, Depends(_asking)]
+User = Annotated[Annotator, Depends(_annotator)]
 Admin = Annotated[Annotator, Depends(_admin)]
 
 
-def shown(sentence: Sentence, version: int) -> dict[str, Any]:
-    """A sentence as the page takes it; `spaces` says where white space followed, when the raw text is known."""
+def sentence_json(sentence: Sentence, version: int) -> dict[str, Any]:
+    """Return a sentence for the page, with the white space between tokens if the text is known."""
     return {
         "id": sentence.id,
         "tokens": sentence.tokens,
-        "spaces": spaces(sentence),
+        "spaces": _spaces(sentence),
         "version": version,
     }
 
 
-def spaces(sentence: Sentence) -> list[bool] | None:
-    """Whether white space follows each token in the text."""
+def _spaces(sentence: Sentence) -> list[bool] | None:
+    """Return whether white space follows each token; "a b." -> [True, False, False]."""
     if sentence.offsets is None:
         return None
-    ends, starts = (
-        [end for _, end in sentence.offsets],
-        [start for start, _ in sentence.offsets[1:]],
-    )
+    ends = [end for _, end in sentence.offsets]
+    starts = [start for start, _ in sentence.offsets[1:]]
     return [start > end for end, start in zip(ends, starts, strict=False)] + [False] * bool(ends)
 
 
-def spans(marks: Iterable[Mark]) -> list[dict[str, Any]]:
-    """Marks as JSON objects."""
+def spans_json(marks: Iterable[Mark]) -> list[dict[str, Any]]:
+    """Return marks as JSON objects."""
     return [{"start": mark.start, "end": mark.end, "tag": mark.tag} for mark in marks]
 
 
-def ranges(sure: Sequence[tuple[int, int]] | None) -> list[list[int]] | None:
-    """A sure part as JSON."""
+def ranges_json(sure: Sequence[tuple[int, int]] | None) -> list[list[int]] | None:
+    """Return a sure part as JSON."""
     return None if sure is None else [[start, end] for start, end in sure]

@@ -1,4 +1,4 @@
-"""Whom a token belongs to, and how a request carries one: a login link, an Authorization header or a cookie."""
+"""Login tokens, and where a request carries one: a link, an Authorization header or a cookie."""
 
 from __future__ import annotations
 
@@ -19,61 +19,58 @@ from seqmix.serve.store.records import Annotator
 COOKIE = "seqmix"
 _COOKIE_AGE = 30 * 24 * 3600
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,200}")
-_ONWARD = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>seqmix</title>'
-_KEPT = 2.0  # seconds for which a known token is not looked up again
+_REDIRECT_PAGE = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>seqmix</title>'
+_CACHED = 2.0  # seconds for which a valid token is not looked up again
 
 
-class Keys:
-    """Whom a token belongs to. The store keeps hashes only; `own` is the token of this start of the server, kept in memory alone."""
+class Tokens:
+    """Looks up who has a token. `owner` has one that only this run of the server knows."""
 
     def __init__(
         self,
         look_up: Callable[[str], Annotator | None],
-        own: tuple[str, Annotator] | None = None,
+        owner: tuple[str, Annotator] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._look_up, self._clock = look_up, clock
-        self._own = (_digest(own[0]), own[1]) if own is not None else None
-        self._known: dict[
-            bytes, tuple[float, Annotator]
-        ] = {}  # by hash: the token itself is not kept
-        self._good: set[bytes] = set()  # hashes of tokens that were good once
+        self._owner = (_digest(owner[0]), owner[1]) if owner is not None else None
+        # by hash, as the token itself is not kept: when it was looked up, and whose it is
+        self._cache: dict[bytes, tuple[float, Annotator]] = {}
+        self._were_valid: set[bytes] = set()  # hashes
 
     def find(self, token: str) -> Annotator | None:
-        """The annotator with this token. subtle: hashes are compared, in constant time, so timing tells nothing about a token."""
+        """Return the annotator with this token; comparing hashes takes the same time for any."""
         if not _TOKEN.fullmatch(token):
             return None
         digest = _digest(token)
-        if self._own is not None and hmac.compare_digest(digest, self._own[0]):
-            return self._own[1]
+        if self._owner is not None and hmac.compare_digest(digest, self._owner[0]):
+            return self._owner[1]
         now = self._clock()
-        at, person = self._known.get(digest, (-_KEPT, None))
-        if person is None or now - at >= _KEPT:
-            person = self._look_up(token)
-            self._known = {
-                key: value for key, value in self._known.items() if now - value[0] < _KEPT
-            }
-            if person is not None:
-                self._known[digest] = (now, person)
-                self._good.add(digest)
-        return person
+        at, annotator = self._cache.get(digest, (-_CACHED, None))
+        if annotator is None or now - at >= _CACHED:
+            annotator = self._look_up(token)
+            self._cache = {d: entry for d, entry in self._cache.items() if now - entry[0] < _CACHED}
+            if annotator is not None:
+                self._cache[digest] = (now, annotator)
+                self._were_valid.add(digest)
+        return annotator
 
-    def remembers(self, token: str) -> bool:
-        """Whether `find` needs no look into the store."""
+    def is_cached(self, token: str) -> bool:
+        """Whether `find` does not need the store."""
         digest = _digest(token)
-        own = self._own is not None and hmac.compare_digest(digest, self._own[0])
-        return own or self._clock() - self._known.get(digest, (-_KEPT,))[0] < _KEPT
+        owner = self._owner is not None and hmac.compare_digest(digest, self._owner[0])
+        return owner or self._clock() - self._cache.get(digest, (-_CACHED,))[0] < _CACHED
 
-    def knew(self, token: str) -> bool:
-        """Whether the token was good once since the server started: who has such a one is no stranger when the store does not answer."""
-        return _digest(token) in self._good
+    def was_valid(self, token: str) -> bool:
+        """Whether the token was valid since the server started, for when the store does not answer."""
+        return _digest(token) in self._were_valid
 
 
-def given_token(scope: Scope, headers: Headers) -> str:
-    """The token of a request: of the login link, else of the Authorization header, else of the cookie."""
+def request_token(scope: Scope, headers: Headers) -> str:
+    """Return the token of the login link, else of the Authorization header, else of the cookie."""
     if scope["path"] == "/login":
-        asked: bytes = scope["query_string"]
-        return parse_qs(asked.decode("latin-1")).get("token", [""])[0]
+        query: bytes = scope["query_string"]
+        return parse_qs(query.decode("latin-1")).get("token", [""])[0]
     scheme, _, token = headers.get("authorization", "").partition(" ")
     if scheme:
         return token.strip() if scheme.lower() == "bearer" else ""
@@ -82,35 +79,35 @@ def given_token(scope: Scope, headers: Headers) -> str:
 
 
 def _cookie(headers: Headers) -> str:
-    """The cookie's name. subtle: browsers share cookies between ports, so without the port two projects would log each other out."""
+    """Return the name of the cookie; the port is in it, as browsers share cookies between ports."""
     port = headers.get("host", "").rpartition(":")[2]
     return f"{COOKIE}-{port}" if port.isdecimal() else COOKIE
 
 
 def login(scope: Scope, headers: Headers) -> Response:
-    """The answer to a good login link: the cookie, and on to the page.
+    """Return the response to a valid login link: the cookie, and a redirect to the page.
 
-    subtle: after a click on another site (webmail, a chat) the browser holds back a strict cookie on a redirect, for the other site began
-    it. A page that goes on by itself begins anew.
+    subtle: after a click on another site (webmail, a chat) browsers withhold a strict cookie from a
+    redirect, since the other site started it; a page that reloads itself starts a new navigation.
     """
-    here = headers.get(
+    site = headers.get(
         "sec-fetch-site", "none" if "text/html" not in headers.get("accept", "") else "unknown"
     )
-    answer = (
+    response = (
         Response(status_code=303, headers={"Location": "/"})
-        if here in ("none", "same-origin")
-        else Response(_ONWARD, media_type="text/html")
+        if site in ("none", "same-origin")
+        else Response(_REDIRECT_PAGE, media_type="text/html")
     )
-    answer.headers["Cache-Control"] = "no-store"
-    answer.set_cookie(
+    response.headers["Cache-Control"] = "no-store"
+    response.set_cookie(
         _cookie(headers),
-        given_token(scope, headers),
+        request_token(scope, headers),
         _COOKIE_AGE,
         httponly=True,
         samesite="strict",
         secure=scope.get("scheme") == "https",
     )
-    return answer
+    return response
 
 
 def _digest(token: str) -> bytes:

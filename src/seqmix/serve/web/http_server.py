@@ -1,8 +1,9 @@
-"""The HTTP server under both applications, for strangers too: who says nothing is hung up on, and nobody can take all connections.
+"""The HTTP server of both applications, which strangers cannot exhaust.
 
-A request's headers must arrive within a few seconds. There are never more connections than descriptors allow with room to spare: when one
-more comes, the one that has waited longest without a whole request goes, and an idle one only if there is no such. What is no HTTP hears
-one constant sentence. None of this is worth a line in the log each time.
+The headers of a request must arrive within a few seconds. The number of connections stays below what
+file descriptors allow: when there are too many, the one that has waited longest without a complete
+request is closed, or else an idle one. What is not HTTP gets one constant response, and the same
+trouble is logged once a minute.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from seqmix.errors import ConfigError
 
 _PATIENCE = 10.0  # seconds for the headers of a request
 _MOST = 1000  # connections
-_BACKLOG = 128  # connections taken in one go: so many more than the most there may be for a moment
-_QUIET = 60.0  # seconds in which the same trouble is not told again
+_BACKLOG = 128  # connections accepted at once: for a moment there may be this many too many
+_QUIET = 60.0  # seconds in which the same trouble is not logged again
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_NO_HTTP = json.dumps({"error": "this is no HTTP request that can be read"}).encode()
+_NO_HTTP = json.dumps({"error": "this is not a valid HTTP request"}).encode()
 _HEADERS = [
     (b"Content-Type", b"application/json"),
     (b"Content-Length", str(len(_NO_HTTP)).encode()),
@@ -43,42 +44,39 @@ _log = logging.getLogger("seqmix.serve")
 
 
 @dataclass
-class Crowd:
-    """The connections of one server, in the order in which they may be asked to leave."""
+class Connections:
+    """The connections of a server, in the order in which they are closed if there are too many."""
 
     most: int
     patience: float = _PATIENCE
-    waiting: dict[Connection, None] = field(default_factory=dict)  # no whole request yet
+    waiting: dict[Connection, None] = field(default_factory=dict)  # request incomplete
     idle: dict[Connection, None] = field(default_factory=dict)  # between two requests
 
 
 class Connection(H11Protocol):
-    """One connection, with a time limit on headers."""
+    """A connection with a time limit on headers."""
 
-    crowd: ClassVar[Crowd]
+    peers: ClassVar[Connections]
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take it, and let another one go if there are too many."""
+        """Accept it, and close another connection if there are too many."""
         super().connection_made(transport)
-        self.crowd.waiting[self] = None
+        self.peers.waiting[self] = None
         self._wait()
-        if len(self.connections) > self.crowd.most:
-            longest = (
-                next(iter(self.crowd.waiting))
-                if len(self.crowd.waiting) > 1
-                else next(iter(self.crowd.idle), self)
-            )
-            longest._leave()
-            longest.transport.abort()
+        if len(self.connections) > self.peers.most:
+            waiting, idle = self.peers.waiting, self.peers.idle
+            oldest = next(iter(waiting)) if len(waiting) > 1 else next(iter(idle), self)
+            oldest._leave()
+            oldest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """Forget it."""
         self._leave()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Some of a request; the time for its headers runs from its first byte."""
+        """Take a part of a request; the time limit for headers starts with its first byte."""
         super().data_received(data)
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self._wait()
@@ -86,19 +84,19 @@ class Connection(H11Protocol):
             self._leave()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request. subtle: a body that nobody has read would go on arriving for as long as the client likes."""
+        """Wait for the next request; a body that nobody read could arrive for ever, so close then."""
         super().on_response_complete()
         if self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY:
             self.transport.close()
         elif self.conn.their_state is h11.IDLE and not self.transport.is_closing():
-            self.crowd.idle[self] = None
+            self.peers.idle[self] = None
 
     def send_400_response(self, msg: str) -> None:
-        """The answer to what is no HTTP, whoever sent it."""
+        """Respond to what is not HTTP."""
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True  # the application is in the middle of this request
             self.cycle.message_event.set()
-        with suppress(h11.LocalProtocolError):  # it has begun to answer
+        with suppress(h11.LocalProtocolError):  # a response has begun
             self.transport.write(
                 self.conn.send(
                     h11.Response(status_code=400, headers=_HEADERS, reason=b"Bad Request")
@@ -110,50 +108,50 @@ class Connection(H11Protocol):
 
     def _wait(self) -> None:
         if self._timer is None:
-            self._timer = self.loop.call_later(self.crowd.patience, self.transport.close)
+            self._timer = self.loop.call_later(self.peers.patience, self.transport.close)
 
     def _leave(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self.crowd.waiting.pop(self, None)
-        self.crowd.idle.pop(self, None)
+        self.peers.waiting.pop(self, None)
+        self.peers.idle.pop(self, None)
 
 
 class Server(uvicorn.Server):
-    """uvicorn's, which tells the same trouble once a minute."""
+    """uvicorn's server, which logs the same trouble once a minute."""
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until told to stop."""
-        asyncio.get_running_loop().set_exception_handler(Seldom())
+        """Serve until stopped."""
+        asyncio.get_running_loop().set_exception_handler(QuietHandler())
         await super().serve(sockets)
 
 
-class Seldom:
-    """What the event loop complains of. subtle: without descriptors asyncio tries to accept thousands of times a second, and tells each."""
+class QuietHandler:
+    """Logs errors of the event loop: without descriptors, asyncio reports thousands per second."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, type], float] = {}
+        self._logged: dict[tuple[str, type], float] = {}
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Tell it, unless it was told a moment ago."""
+        """Log an error, unless it was logged a moment ago."""
         error, now = context.get("exception"), time.monotonic()
         key = (str(context.get("message")), type(error))
-        if now - self._told.get(key, -_QUIET) < _QUIET:
+        if now - self._logged.get(key, -_QUIET) < _QUIET:
             return
-        self._told[key] = now
+        self._logged[key] = now
         if isinstance(error, OSError) and error.errno in _FULL:
-            _log.error("no more connections can be taken for the moment: %s", error.strerror)
+            _log.error("no more connections can be accepted at the moment: %s", error.strerror)
         else:
             loop.default_exception_handler(context)
 
 
-def server(app: ASGIApp, grace: int, crowd: Crowd | None = None) -> Server:
-    """A server for an application; when it is stopped, requests have `grace` seconds to end."""
+def server(app: ASGIApp, grace: int, connections: Connections | None = None) -> Server:
+    """Return a server for an application; after a stop, requests have `grace` seconds to end."""
     protocol = type(
         "_Connection",
         (Connection,),
-        {"crowd": crowd or Crowd(min(_MOST, max(16, _descriptors() // 2)))},
+        {"peers": connections or Connections(min(_MOST, max(16, _descriptors() // 2)))},
     )
     return Server(
         uvicorn.Config(
@@ -170,7 +168,7 @@ def server(app: ASGIApp, grace: int, crowd: Crowd | None = None) -> Server:
 
 
 def _descriptors() -> int:
-    """How many files and connections may be open, once that is as many as the system lets us have."""
+    """Raise the limit on open files as far as the system allows, and return it."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,6 +1,7 @@
-"""What a request may say. Unknown keys, other types and endless lists are refused before anything is looked up.
+"""Request bodies; unknown keys, wrong types and very long lists are refused before any look-up.
 
-Types are strict: "1" is no number and true is no 1. What depends on the sentence (does the span lie inside it?) the store checks.
+Types are strict: "1" is not a number and true is not 1. The store checks what depends on the
+sentence, such as whether a span lies inside it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Sure = Annotated[
 
 
 class Annotation(_Body):
-    """An answer: the spans of a sentence, and which part of it they speak of (null: all)."""
+    """An answer: the spans of a sentence, and the part of it they are about (null: all)."""
 
     id: Id
     version: Version
@@ -47,7 +48,7 @@ class Annotation(_Body):
 
 
 class Skip(_Body):
-    """No answer to this one."""
+    """Leave a sentence to others."""
 
     id: Id
     version: Version
@@ -55,19 +56,19 @@ class Skip(_Body):
 
 
 class Undo(_Body):
-    """The answer to take back, by its seq: sent twice, it is taken back once."""
+    """The seq of the answer to cancel; sent twice, it is cancelled once."""
 
     seq: Version
 
 
 class Veto(_Body):
-    """Refuse a generated sentence, or take that back."""
+    """Keep a generated sentence out of training, or allow it again."""
 
     veto: bool
 
 
 class Adjudication(_Body):
-    """What holds where annotators differ."""
+    """The spans that count where annotators differ."""
 
     id: Id
     version: Version
@@ -75,12 +76,12 @@ class Adjudication(_Body):
 
 
 class NewAnnotator(_Body):
-    """Somebody new."""
+    """The annotator to add."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 class Error(BaseModel):
-    """Every answer that is not a good one."""
+    """Every response that reports an error."""
 
     error: str

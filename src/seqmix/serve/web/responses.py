@@ -1,4 +1,4 @@
-"""Answers as JSON, whatever stands in the text: half of a surrogate pair or a number that is none must not end in a 500."""
+"""JSON responses for any text: a lone surrogate or NaN must not end in a 500."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any
 
 from starlette.responses import Response
 
-UNREACHABLE = "the store does not answer for the moment; what was shown as saved is saved"  # subtle: names no user, host or path
+# names no user, host or path of the database
+UNREACHABLE = "the store does not answer at the moment; what was shown as saved is saved"
 
 
 def reply(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A JSON response."""
+    """Return a JSON response."""
     return Response(encoded(content), status, headers, media_type="application/json")
 
 
 def encoded(content: Any) -> bytes:
-    """JSON as UTF-8; NaN and infinity become null. Lone surrogates, which UTF-8 cannot hold, are escaped as JSON allows."""
+    """Return JSON in UTF-8; NaN and infinity become null, lone surrogates are escaped."""
     try:
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:
@@ -35,5 +36,5 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: _finite(own) for key, own in value.items()}
-    return [_finite(own) for own in value] if isinstance(value, list | tuple) else value
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value

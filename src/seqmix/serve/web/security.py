@@ -1,10 +1,12 @@
-"""Who may talk to the server, and how much: tokens, Host and Origin, body and rate limits, headers.
+"""Who may use the server, and how much: tokens, Host and Origin, body and rate limits, headers.
 
-One guard stands in front of everything, static files and unknown paths included. It asks in this order, and the first "no" ends it:
+A guard is in front of everything, including static files and unknown paths. It checks in this order
+and stops at the first failure:
 
-    a token?  401  ·  our own Host?  421  ·  our own Origin?  403  ·  JSON?  415  ·  not too often?  429  ·  not too much?  413
+    token 401  ·  Host 421  ·  Origin 403  ·  JSON 415  ·  rate 429  ·  size 413
 
-A stranger learns nothing but 401, whatever is asked. Tokens are never logged: the access log is off and no message here holds one.
+Without a token every request gets 401. Tokens are never logged: the access log is off and no
+message here contains one.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seqmix.errors import StoreError
 from seqmix.serve.store.records import Annotator
-from seqmix.serve.web.credentials import Keys, given_token, login
+from seqmix.serve.web.credentials import Tokens, login, request_token
 from seqmix.serve.web.responses import UNREACHABLE, reply
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -47,7 +49,7 @@ NO_TOKEN = (
 
 
 class Refused(Exception):  # noqa: N818  a refusal is an answer, not a failure
-    """The guard says no, in one sentence."""
+    """The reason why the guard does not let a request through."""
 
     def __init__(self, status: int, why: str, **headers: str) -> None:
         super().__init__(status, why)
@@ -60,20 +62,20 @@ class Refused(Exception):  # noqa: N818  a refusal is an answer, not a failure
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one annotator may ask for."""
+    """How much an annotator may request."""
 
     body: int = 2 * 1024 * 1024  # bytes of a request
-    rate: float = 50.0  # requests a second, in the long run
-    burst: float = 200.0  # … and at once
+    rate: float = 50.0  # requests per second in the long run
+    burst: float = 200.0  # requests at once
     patience: float = 30.0  # seconds a body may take to arrive
 
 
 @dataclass(frozen=True)
 class Hosts:
-    """The names this server goes by. Any other Host means that someone's DNS points at us (rebinding).
+    """The names of this server; any other Host means that somebody's DNS points here (rebinding).
 
-    A port is not looked at: it is another one behind an SSH tunnel. Bare addresses are safe where we listen on more than loopback,
-    since rebinding needs a name.
+    Ports are ignored, as an SSH tunnel changes them. Plain addresses are safe where the server
+    listens on more than loopback, since rebinding needs a name.
     """
 
     names: frozenset[str] = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -81,15 +83,16 @@ class Hosts:
 
     @classmethod
     def of(cls, bound: str, more: Iterable[str] = ()) -> Hosts:
-        """The hosts for a server bound to an address."""
-        known = {*cls.names, *(name.lower() for name in more)}
+        """Return the hosts for a server bound to an address."""
+        names = {*cls.names, *(name.lower() for name in more)}
         if bound.lower() in cls.names:
-            return cls(frozenset(known))
-        own = socket.gethostname().lower()
-        return cls(frozenset({*known, bound.lower(), own, f"{own}.local"}), addresses=True)
+            return cls(frozenset(names))
+        machine = socket.gethostname().lower()
+        names |= {bound.lower(), machine, f"{machine}.local"}
+        return cls(frozenset(names), addresses=True)
 
     def allow(self, header: str) -> bool:
-        """Whether a Host header names us."""
+        """Whether a Host header names this server."""
         try:
             name = urlsplit(f"//{header}").hostname or ""
         except ValueError:
@@ -103,54 +106,53 @@ class Hosts:
 
 
 @dataclass
-class Buckets:
-    """A token bucket a person: `burst` requests at once, refilled at `rate`."""
+class RateLimiter:
+    """A token bucket for each annotator: `burst` requests at once, refilled at `rate`."""
 
     limits: Limits
     clock: Callable[[], float] = time.monotonic
-    _left: dict[int, tuple[float, float]] = field(
-        default_factory=dict, init=False
-    )  # by person: (requests left, when)
+    # by annotator: requests left, and when
+    _left: dict[int, tuple[float, float]] = field(default_factory=dict, init=False)
 
-    def take(self, person: int) -> float:
-        """0 when one more is fine, else the seconds to wait."""
+    def take(self, annotator_id: int) -> float:
+        """Count a request; return 0 if it is allowed, else the seconds to wait."""
         now = self.clock()
-        left, at = self._left.get(person, (self.limits.burst, now))
+        left, at = self._left.get(annotator_id, (self.limits.burst, now))
         left = min(self.limits.burst, left + (now - at) * self.limits.rate)
-        self._left[person] = (left - 1 if left >= 1 else left, now)
+        self._left[annotator_id] = (left - 1 if left >= 1 else left, now)
         return 0.0 if left >= 1 else (1 - left) / self.limits.rate
 
 
 class Guard:
-    """The ASGI application that stands in front of `app`. Those it lets in are in `scope["state"]["annotator"]`."""
+    """The ASGI application in front of `app`; it puts the annotator into `scope["state"]`."""
 
     def __init__(
         self,
         app: ASGIApp,
-        keys: Keys,
+        tokens: Tokens,
         hosts: Hosts | None = None,
         limits: Limits | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.app, self.keys, self.hosts, self.limits = (
+        self.app, self.tokens, self.hosts, self.limits = (
             app,
-            keys,
+            tokens,
             hosts or Hosts(),
             limits or Limits(),
         )
-        self.buckets = Buckets(self.limits, clock)
+        self.rates = RateLimiter(self.limits, clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it with the reason why not."""
+        """Let a request through, or respond with the reason why not."""
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
         if scope["type"] != "http":
             return await send({"type": "websocket.close", "code": 1008})
-        headers, send = Headers(scope=scope), _dressed(send, scope["path"])
+        headers, send = Headers(scope=scope), _with_headers(send, scope["path"])
         try:
-            person = await self._person(scope, headers)
-            self._place(scope["method"], headers)
-            if wait := self.buckets.take(person.id):
+            annotator = await self._log_in(scope, headers)
+            self._check_origin(scope["method"], headers)
+            if wait := self.rates.take(annotator.id):
                 raise Refused(
                     429, "too many requests; wait a moment", Retry_After=str(max(1, round(wait)))
                 )
@@ -158,41 +160,43 @@ class Guard:
                 body = await self._body(headers, receive)
                 if body is None:
                     return None  # the client went away
-                receive = _replayed(body, receive)
-        except Refused as no:
+                receive = _replay(body, receive)
+        except Refused as refusal:
             if (
                 scope["method"] not in _SAFE
                 or "content-length" in headers
                 or "transfer-encoding" in headers
             ):
-                no.headers["Connection"] = "close"  # a body may be on its way that nobody will read
-            return await reply({"error": no.why}, no.status, no.headers)(scope, receive, send)
+                refusal.headers["Connection"] = "close"  # its body may be unread
+            response = reply({"error": refusal.why}, refusal.status, refusal.headers)
+            return await response(scope, receive, send)
         if scope["path"] == "/login" and scope["method"] == "GET":
             return await login(scope, headers)(scope, receive, send)
-        scope.setdefault("state", {})["annotator"] = person
+        scope.setdefault("state", {})["annotator"] = annotator
         return await self.app(scope, receive, send)
 
-    async def _person(self, scope: Scope, headers: Headers) -> Annotator:
-        token = given_token(scope, headers)
-        find = self.keys.find
+    async def _log_in(self, scope: Scope, headers: Headers) -> Annotator:
+        token = request_token(scope, headers)
+        find = self.tokens.find
         try:
-            person = (
-                find(token) if self.keys.remembers(token) else await run_in_threadpool(find, token)
-            )
+            if self.tokens.is_cached(token):
+                annotator = find(token)
+            else:
+                annotator = await run_in_threadpool(find, token)
         except StoreError as error:
-            if self.keys.knew(token):
+            if self.tokens.was_valid(token):
                 raise Refused(503, UNREACHABLE) from error
-            person = None  # a stranger, or somebody we cannot tell from one
-        if person is None:
+            annotator = None  # without the store it may be anybody
+        if annotator is None:
             raise Refused(401, NO_TOKEN, WWW_Authenticate="Bearer")
-        return person
+        return annotator
 
-    def _place(self, method: str, headers: Headers) -> None:
+    def _check_origin(self, method: str, headers: Headers) -> None:
         host = headers.get("host", "")
         if not self.hosts.allow(host):
             raise Refused(
                 421,
-                f"this server does not go by the name {host[:100]!r}; use the link it printed, or give --allow-host",
+                f"this server does not have the name {host[:100]!r}; use the link it printed, or --allow-host",
             )
         if method in _SAFE:
             return
@@ -201,7 +205,7 @@ class Guard:
         if elsewhere or (origin is not None and origin.partition("://")[2] != host):
             raise Refused(
                 403,
-                "this request comes from another site; only the page of this server may change anything",
+                "this request comes from another site; only this server's page may change anything",
             )
         if (
             method == "POST"
@@ -211,7 +215,7 @@ class Guard:
             raise Refused(415, "the body must be JSON, with Content-Type: application/json")
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes | None:
-        """The whole body, read up to the limit whatever Content-Length says; None when the client is gone."""
+        """Return the body, or None if the client is gone; read no more than 8 times the limit."""
         limit, parts, size = self.limits.body, [], 0
         too_large = Refused(413, f"the body is larger than {limit} bytes")
         declared = headers.get("content-length", "0")
@@ -227,9 +231,8 @@ class Guard:
                     size += len(part)
                     if size <= limit:
                         parts.append(part)
-                    if (
-                        size > 8 * limit
-                    ):  # a client hears the answer only if its body is read; some of it is, not any amount
+                    # a client gets the response only after its body is read, so some of it is read
+                    if size > 8 * limit:
                         raise too_large
                     if not message.get("more_body"):
                         break
@@ -242,10 +245,10 @@ class Guard:
         return b"".join(parts)
 
 
-def _dressed(send: Send, path: str) -> Send:
-    """Every answer leaves with the security headers on."""
+def _with_headers(send: Send, path: str) -> Send:
+    """Return `send` with the security headers added to every response."""
 
-    async def dressed(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in _HEADERS.items():
@@ -255,13 +258,14 @@ def _dressed(send: Send, path: str) -> Send:
             )
         await send(message)
 
-    return dressed
+    return send_with_headers
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that yields a body that was read already."""
     messages: list[dict[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def replayed() -> Message:
+    async def receive_again() -> Message:
         return messages.pop() if messages else await receive()
 
-    return replayed
+    return receive_again

@@ -1,4 +1,4 @@
-"""What several people need: agreement, conflicts and who decides them, who there is."""
+"""Routes for a team: agreement, conflicts and their adjudication, annotators."""
 
 from __future__ import annotations
 
@@ -11,62 +11,60 @@ from seqmix.serve.agreement import Conflict, agreement, conflicts
 from seqmix.serve.store.annotators import add_annotator, list_annotators
 from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.records import Mark
-from seqmix.serve.web.context import Admin, Me, Site, ranges, shown, spans
+from seqmix.serve.web.context import Admin, Context, User, ranges_json, sentence_json, spans_json
 from seqmix.serve.web.requests import Adjudication, NewAnnotator
 from seqmix.serve.web.responses import reply
 
 
-def router(site: Site) -> APIRouter:
-    """The routes for one project."""
-    routes, store = APIRouter(prefix="/api"), site.store
+def team_routes(context: Context) -> APIRouter:
+    """Return the routes for several annotators."""
+    routes, store = APIRouter(prefix="/api"), context.store
 
     @routes.get("/agreement")
-    def agreed(me: Me) -> Response:
-        """How far annotators agree where two answered the same sentence."""
-        found = agreement(store)
+    def agreement_of_pairs(user: User) -> Response:
+        """Return how well annotators agree where two answered the same sentence."""
+        total = agreement(store)
         pairs = [
             {"a": pair.a, "b": pair.b, "n": pair.n, "f1": pair.f1, "kappa": pair.kappa}
-            for pair in found.pairs
+            for pair in total.pairs
         ]
-        return reply(
-            {"pairs": pairs, "overall": {"n": found.n, "f1": found.f1, "kappa": found.kappa}}
-        )
+        overall = {"n": total.n, "f1": total.f1, "kappa": total.kappa}
+        return reply({"pairs": pairs, "overall": overall})
 
     @routes.get("/conflicts")
-    def differing(me: Admin) -> Response:
-        """Sentences on which answers differ. For admins: who sees another's answer first no longer gives one of their own."""
-        return reply([_conflict(one) for one in conflicts(store)])
+    def differing_answers(user: Admin) -> Response:
+        """Return the sentences on which answers differ; for admins, as second answers are blind."""
+        return reply([_conflict(conflict) for conflict in conflicts(store)])
 
     @routes.post("/adjudications", status_code=201)
-    def adjudicate(body: Adjudication, me: Admin) -> Response:
-        """Decide what holds."""
+    def adjudicate(body: Adjudication, user: Admin) -> Response:
+        """Decide which answer counts."""
         marks = [Mark(span.start, span.end, span.tag) for span in body.spans]
-        event = save_answer(store, body.id, me.id, "adjudicate", marks, version=body.version)
+        event = save_answer(store, body.id, user.id, "adjudicate", marks, version=body.version)
         return reply({"seq": event.seq, "version": event.seq}, 201)
 
     @routes.get("/annotators")
-    def annotators(me: Admin) -> Response:
-        """Everybody."""
+    def annotators(user: Admin) -> Response:
+        """Return all annotators."""
         return reply([asdict(annotator) for annotator in list_annotators(store)])
 
     @routes.post("/annotators", status_code=201)
-    def invite(body: NewAnnotator, request: Request, me: Admin) -> Response:
-        """Somebody new, with the link that lets them in; it is shown this once."""
+    def invite(body: NewAnnotator, request: Request, user: Admin) -> Response:
+        """Add an annotator and return their login link, which cannot be read again."""
         token = add_annotator(store, body.name)
-        return reply(
-            {
-                "name": body.name,
-                "link": f"{request.url.scheme}://{request.headers['host']}/login?token={token}",
-            },
-            201,
-        )
+        origin = f"{request.url.scheme}://{request.headers['host']}"
+        return reply({"name": body.name, "link": f"{origin}/login?token={token}"}, 201)
 
     return routes
 
 
 def _conflict(conflict: Conflict) -> dict[str, Any]:
     answers = [
-        {"annotator": answer.annotator, "spans": spans(answer.spans), "sure": ranges(answer.sure)}
+        {
+            "annotator": answer.annotator,
+            "spans": spans_json(answer.spans),
+            "sure": ranges_json(answer.sure),
+        }
         for answer in conflict.answers
     ]
-    return {**shown(conflict.sentence, conflict.version), "answers": answers}
+    return {**sentence_json(conflict.sentence, conflict.version), "answers": answers}
