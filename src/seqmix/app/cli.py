@@ -17,105 +17,95 @@ from seqmix.errors import SeqMixError
 
 
 class Entry(NamedTuple):
-    """A row of the table: the command NAME is the function NAME of the module `folder`.NAME."""
+    """A row of the table."""
 
-    folder: str
     summary: str
     example: str
 
 
+# The command NAME of a group is the function NAME in commands/FOLDER/NAME.py.
+FOLDERS: Mapping[str, str] = {
+    "Label": "label",
+    "Train": "train",
+    "Augment and simulate": "simulate",
+    "Scale": "scale",
+    "Files": "files",
+}
 COMMANDS: Mapping[str, Mapping[str, Entry]] = {  # in the order of --help
     "Label": {
         "init": Entry(
-            "label",
             "Create a project from raw text for people to label.",
             "seqmix init names --text notes.txt --tags PER,ORG,LOC",
         ),
         "annotate": Entry(
-            "label",
             "Label the sentences of a project on a page in the browser.",
             "seqmix annotate names",
         ),
         "export": Entry(
-            "label",
             "Export a project's labels to a file.",
             "seqmix export names --out labels.conll",
         ),
         "labelstudio": Entry(
-            "label",
             "Suggest labels and choose what to label next in Label Studio.",
             "seqmix labelstudio --folder backend",
         ),
         "project": Entry(
-            "label",
             "Show or change a project's settings and annotators, or back it up.",
             "seqmix project names --add omar",
         ),
     },
     "Train": {
         "train": Entry(
-            "train",
             "Train a tagger on labeled data.",
             "seqmix train gazette:train --dev gazette:dev --out ner",
         ),
         "evaluate": Entry(
-            "train",
             "Score a tagger, or a file of predictions, as conlleval does.",
             "seqmix evaluate ner gazette:test",
         ),
         "predict": Entry(
-            "train",
             "Tag sentences; labels they already have are ignored.",
             "seqmix predict ner notes.txt --out notes.jsonl --confidence",
         ),
         "adapt": Entry(
-            "train",
             "Adapt an encoder to unlabeled text before a tagger is trained on it.",
             "seqmix adapt notes.txt --out encoder",
         ),
     },
     "Augment and simulate": {
         "augment": Entry(
-            "simulate",
             "Generate labeled sentences from labeled ones.",
             "seqmix augment gazette:train --rate 0.2 --out more.jsonl",
         ),
         "simulate": Entry(
-            "simulate",
             "Run the whole loop on labeled data: query, label, augment, train, evaluate.",
             "seqmix simulate --preset demo --data gazette --out runs/a",
         ),
         "status": Entry(
-            "simulate",
             "Show the progress of a run or a project.",
             "seqmix status runs/a",
         ),
         "report": Entry(
-            "simulate",
             "Write an HTML report comparing runs.",
             "seqmix report runs/a runs/b --out report.html",
         ),
     },
     "Scale": {
         "rank": Entry(
-            "scale",
             "Rank text of any size and keep the sentences most worth labeling.",
             "seqmix rank notes.txt --model ner --top 50 --out top.jsonl",
         ),
         "sweep": Entry(
-            "scale",
             "Run the arms of an experiment with several seeds into one table of results.",
             "seqmix sweep experiments/smoke.toml --out sweeps/smoke --workers 2",
         ),
     },
     "Files": {
         "convert": Entry(
-            "files",
             "Convert labeled data from one format to another.",
             "seqmix convert export.json train.conll",
         ),
         "info": Entry(
-            "files",
             "Describe a tagger, a corpus, a pool or this installation.",
             "seqmix info train.conll",
         ),
@@ -152,10 +142,10 @@ class CommandTable(TyperGroup):
 
 def load(name: str) -> TyperCommand:
     """Import a command."""
-    folder, _, example = next(e[name] for e in COMMANDS.values() if name in e)
-    module = import_module(f"seqmix.app.commands.{folder}.{name}")
+    group = next(group for group, entries in COMMANDS.items() if name in entries)
+    module = import_module(f"seqmix.app.commands.{FOLDERS[group]}.{name}")
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(name, epilog=f"Example: {example}")(getattr(module, name))
+    single.command(name, epilog=f"Example: {COMMANDS[group][name].example}")(getattr(module, name))
     command = typer.main.get_command(single)
     assert isinstance(command, TyperCommand)  # one function gives one command
     return command
