@@ -147,9 +147,7 @@ def score(
     }
     total = sum(by_type.values(), Count())
     return Score(
-        total.gold,
-        total.found,
-        total.correct,
+        *(total.gold, total.found, total.correct),
         by_type,
         tokens=sum(len(g) for g, _ in pairs),
         tokens_correct=sum(a == b for g, p in pairs for a, b in zip(g, p, strict=True)),

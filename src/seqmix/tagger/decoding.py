@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from seqmix.data.scheme import legal_moves
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
@@ -18,6 +19,12 @@ from seqmix.tagger.network import padded
 
 # Which tags may start, follow each other and end: [n_tags], [from, to], [n_tags].
 Legal = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+def legal_rules(tag_set: TagSet, device: torch.device) -> Legal:
+    """Return the rules of legal paths on the device."""
+    start, moves, end = (torch.from_numpy(mask).to(device) for mask in legal_moves(tag_set))
+    return start, moves, end
 
 
 @dataclass(frozen=True)

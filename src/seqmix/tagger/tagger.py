@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from seqmix.data.scheme import legal_moves
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError, DataError, ModelError, TagError
@@ -41,9 +40,7 @@ MAX_TAGS = 2000
 
 
 class Tagger:
-    """An encoder with a linear or CRF head that tags sentences.
-
-    `Tagger(head="crf").fit(sentences, rng).predict(unlabeled)` trains the embedded starter.
+    """An encoder with a linear or CRF head: `Tagger(head="crf").fit(sentences, rng)`.
 
     Args:
         encoder: `starter`, a Hugging Face name, or a folder.
@@ -133,9 +130,8 @@ class Tagger:
 
     def int8(self) -> Tagger:
         """Return a copy with int8 weights, for ranking on a CPU; it cannot be trained or saved."""
-        network, _, _ = self._ready()
         rounded = copy(self)
-        rounded._network = quantized(network, self.device)
+        rounded._network = quantized(self.network, self.device)
         return rounded
 
     @property
@@ -165,8 +161,7 @@ class Tagger:
 
         For a CRF these are the marginals; columns are in the order of `tag_set`.
         """
-        _, _, tags = self._ready()
-        empty = np.zeros((0, len(tags)), dtype=np.float32)
+        empty = np.zeros((0, len(self.tags)), dtype=np.float32)
         return self._map(
             sentences, lambda *batch: (self._by_token(*batch),), inference.by_sentence, empty
         )
@@ -206,8 +201,7 @@ class Tagger:
             by_token: Add the probability of each token's tag.
         """
         _, _, tags = self._ready()
-        start, moves, end = (torch.from_numpy(mask).to(self.device) for mask in legal_moves(tags))
-        rules = (start, moves, end) if legal else None
+        rules = decoding.legal_rules(tags, self.device) if legal else None
 
         def reduce(scores: Tensor, batch: Sequence[Sentence], ends: Tensor) -> inference.Tensors:
             rows = (self._by_token(scores, batch, ends),) if by_token else ()
@@ -228,43 +222,31 @@ class Tagger:
 
     def embeddings(self, sentences: Iterable[Sentence]) -> Iterator[NDArray[np.float32]]:
         """Yield the last hidden states of each sentence's tokens [n_tokens, width]."""
-        network, _, _ = self._ready()
-        empty = np.zeros((0, network.classifier.in_features), dtype=np.float32)
+        empty = np.zeros((0, self.network.classifier.in_features), dtype=np.float32)
+        finish = inference.by_sentence
         return self._map(
-            sentences,
-            lambda states, *_: (states.float(),),
-            inference.by_sentence,
-            empty,
-            hidden=True,
+            sentences, lambda states, *_: (states.float(),), finish, empty, hidden=True
         )
 
     def dropped(
         self, sentences: Iterable[Sentence], passes: int, rng: np.random.Generator
     ) -> Iterator[NDArray[np.float32]]:
         """Yield p(tag | token) under dropout in the head only [passes, n_tokens, n_tags]."""
-        network, _, _ = self._ready()
-        dropout, states = self.settings.dropout, self.embeddings(sentences)
-        return decoding.with_dropout(states, network.classifier, dropout, passes, rng)
+        head, dropout = self.network.classifier, self.settings.dropout
+        return decoding.with_dropout(self.embeddings(sentences), head, dropout, passes, rng)
 
     def input_embeddings(self) -> tuple[list[str], NDArray[np.float32], PreTrainedTokenizerFast]:
         """Return the vocabulary, its input embeddings [n_pieces, width], and the tokenizer."""
-        network, _, _ = self._ready()
-        assert self._tokenizer is not None  # set together with the network
-        vectors = network.encoder.get_input_embeddings().weight.detach().cpu().numpy()
-        words = self._tokenizer.convert_ids_to_tokens(list(range(len(vectors))))
-        return [word or "[unused]" for word in words], vectors, self._tokenizer
+        vectors = self.network.encoder.get_input_embeddings().weight.detach().cpu().numpy()
+        words = self.tokenizer.convert_ids_to_tokens(list(range(len(vectors))))
+        return [word or "[unused]" for word in words], vectors, self.tokenizer
 
     def save(self, folder: FilePath | str) -> None:
         """Write weights, tokenizer, tag set and settings to a folder that `load` reads."""
-        network, _, tags = self._ready()
-        refuse_quantized(network)
-        description = {
-            "encoder": self.encoder,
-            "head": self.head,
-            "tags": list(tags.tags),
-            "settings": asdict(self.settings),
-        }
-        write_folder(FilePath(folder), description, network, self._tokenizer)
+        refuse_quantized(self.network)
+        model = {"encoder": self.encoder, "head": self.head, "tags": list(self.tags)}
+        description = {**model, "settings": asdict(self.settings)}
+        write_folder(FilePath(folder), description, self.network, self._tokenizer)
 
     @classmethod
     def load(cls, folder: FilePath | str, device: str | None = None) -> Tagger:
@@ -277,8 +259,7 @@ class Tagger:
             with seeded(0):  # weights are drawn, then overwritten
                 model, tokenizer = load_encoder_of(folder, len(tagger.tag_set))
                 tagger._build(model, tokenizer, torch.Generator())
-            network, _, _ = tagger._ready()
-            load_weights(folder, network)
+            load_weights(folder, tagger.network)
         return tagger
 
     def _build(
@@ -298,8 +279,8 @@ class Tagger:
         return self._network, self._pieces, self.tag_set
 
     def _chain(self) -> Chain | None:
-        network, _, _ = self._ready()
-        return network.chain() if network.chain is not None else None
+        chain = self.network.chain
+        return None if chain is None else chain()
 
     def _by_token(self, scores: Tensor, batch: Sequence[Sentence], ends: Tensor) -> Tensor:
         return decoding.by_token(scores, batch, ends, self._chain())

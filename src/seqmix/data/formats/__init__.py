@@ -67,7 +67,7 @@ def write(
         options: How to write it, such as the scheme.
     """
     path, options = Path(path), options or Options()
-    writable = {name: known for name, known in FORMATS.items() if known.write is not None}
+    writable = {name: form for name, form in FORMATS.items() if form.write is not None}
     if format:
         chosen = format_named(format, FORMATS if format in FORMATS else writable)
     else:

@@ -36,7 +36,7 @@ from seqmix.tagger.adaptation.masked_lm import (
     load_masked_lm,
     train,
 )
-from seqmix.tagger.adaptation.masking import Vocabulary, rows_of
+from seqmix.tagger.adaptation.masking import Rows, Vocabulary, rows_of
 from seqmix.tagger.encoders import device_of
 from seqmix.tagger.model_folders import writing
 from seqmix.tagger.settings import AdaptSettings
@@ -98,21 +98,8 @@ def adapt(
     seed = settings.seed if rng is None else None
     rng = rng or np.random.default_rng(seed)
     lm, vocabulary = MaskedLM(model.to(target)), Vocabulary.of(tokenizer)
-    places = getattr(model.config, "max_position_embeddings", 512) - lm.first_position
-    pieces = WordPieces(tokenizer, min(settings.max_pieces, places, tokenizer.model_max_length))
     split = _split(texts, settings.held_out, rng)
-    seen, unseen = (
-        rows_of(
-            part,
-            pieces,
-            vocabulary.special,
-            settings.whole_words,
-            lm.packs,
-            lm.first_position,
-            tokenizer.pad_token_id or 0,
-        )
-        for part in split
-    )
+    seen, unseen = _lay_out(split, lm, vocabulary, tokenizer, settings)
     if not seen.units.any():
         raise DataError(
             f"{encoder!r} has pieces for no word in {len(texts)} sentences; "
@@ -123,19 +110,10 @@ def adapt(
         before = held_out_loss(lm, unseen, vocabulary, settings, mask_seed)
         steps = train(lm, seen, vocabulary, settings, lr, rng, progress)
         after = held_out_loss(lm, unseen, vocabulary, settings, mask_seed)
-    adapted = Adapted(
-        out,
-        encoder,
-        base_encoder(encoder),
-        sentences=len(texts),
-        held_out=len(split[1]),
-        tokens=sum(map(len, texts)),
-        pieces=int((seen.segments > 0).sum() + (unseen.segments > 0).sum()),
-        steps=steps,
-        lr=lr,
-        before=before,
-        after=after,
-    )
+    tokens = sum(map(len, texts))
+    n_pieces = int((seen.segments > 0).sum() + (unseen.segments > 0).sum())
+    sizes = (len(texts), len(split[1]), tokens, n_pieces, steps)
+    adapted = Adapted(out, encoder, base_encoder(encoder), *sizes, lr, before, after)
     _save(model, tokenizer, adapted, settings, seed, _fingerprint(texts))
     return adapted
 
@@ -164,6 +142,21 @@ def _split(
     unseen = [distinct[i] for i in rng.permutation(len(distinct))[:n]]
     excluded = set(unseen)
     return [texts[i] for i in rng.permutation(len(texts)) if texts[i] not in excluded], unseen
+
+
+def _lay_out(
+    split: Iterable[Sequence[Text]],
+    lm: MaskedLM,
+    vocabulary: Vocabulary,
+    tokenizer: PreTrainedTokenizerFast,
+    settings: AdaptSettings,
+) -> list[Rows]:
+    """Return the rows of pieces of both parts of the text."""
+    places = getattr(lm.model.config, "max_position_embeddings", 512) - lm.first_position
+    limit = min(settings.max_pieces, places, tokenizer.model_max_length)
+    pieces, pad = WordPieces(tokenizer, limit), tokenizer.pad_token_id or 0
+    how = (vocabulary.special, settings.whole_words, lm.packs, lm.first_position, pad)
+    return [rows_of(part, pieces, *how) for part in split]
 
 
 def _fingerprint(texts: Iterable[Text]) -> str:

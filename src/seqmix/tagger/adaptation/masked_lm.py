@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -104,24 +105,16 @@ def train(
     optimizer = torch.optim.AdamW(
         _groups(lm, settings.weight_decay), lr=lr, eps=settings.epsilon, fused=True
     )
-    stream = (
-        batch
-        for _ in range(-(-total // per_epoch))
-        for batch in batches(
-            rows,
-            drawn(rows, settings.share, rng),
-            rng.permutation(len(rows)),
-            per_epoch,
-            vocabulary,
-            rng,
-            device,
-        )
-    )
+
+    def stream() -> Iterator[Masked]:
+        for _ in range(-(-total // per_epoch)):
+            hidden, order = drawn(rows, settings.share, rng), rng.permutation(len(rows))
+            yield from batches(rows, hidden, order, per_epoch, vocabulary, rng, device)
+
     losses: list[Tensor] = []
     lm.train()
-    for step, (rate, batch) in enumerate(
-        zip(rates(lr, settings.warmup, total), stream, strict=False)
-    ):
+    schedule = zip(rates(lr, settings.warmup, total), stream(), strict=False)
+    for step, (rate, batch) in enumerate(schedule):
         for group in optimizer.param_groups:
             group["lr"] = rate
         loss = lm.loss(batch) / max(1, len(batch.truth))
