@@ -141,6 +141,7 @@ def walk(page: str, folder: Path, python: Path, quick: bool) -> list[tuple[str, 
                 f"the README says {line!r}, which this script does not know how to run"
             )
         more = LESS.get(rest[0], "") if quick else ""
+        more += " --quick" * (quick and "--unlabeled" in rest)
         more += " --port 0 --no-browser" * (rest[0] == "annotate")
         words = [*shlex.split(line)[1:], *more.split()]
         print(f"{line} {more}".rstrip(), flush=True)

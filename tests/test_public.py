@@ -35,6 +35,7 @@ def test_the_public_names_are_these() -> None:
         "sample",
         "score",
         "spans",
+        "train_few_labels",
         "write",
     ]
     assert all(getattr(seqmix, name) is not None for name in seqmix.__all__)

@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # so that editors and type checkers see what is imported when first used
+    from seqmix.app.few_labels import train_few_labels
     from seqmix.augment.discriminator import Perplexity
     from seqmix.augment.replacement import Replacement
     from seqmix.augment.score_range import ScoreRange
@@ -61,6 +62,7 @@ _PUBLIC = {
     "POLICIES": "seqmix.query.policies",
     "Pool": "seqmix.loop.pool",
     "SeqMixError": "seqmix.errors",
+    "train_few_labels": "seqmix.app.few_labels",
 }
 __all__ = [
     "POLICIES",
@@ -82,6 +84,7 @@ __all__ = [
     "sample",
     "score",
     "spans",
+    "train_few_labels",
     "write",
 ]
 

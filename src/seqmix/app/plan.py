@@ -33,6 +33,7 @@ from seqmix.protocols import Augmenter
 from seqmix.protocols import Tagger as AnyTagger
 from seqmix.query.policies import combined
 from seqmix.tagger import Settings, Tagger
+from seqmix.tagger.training.loop import Progress
 
 
 def build_plan(
@@ -86,7 +87,9 @@ def build_plan(
     )
 
 
-def encoder_of(config: Config, text: Sequence[Sentence], place: Path | None) -> Callable[[], str]:
+def encoder_of(
+    config: Config, text: Sequence[Sentence], place: Path | None, progress: Progress | None = None
+) -> Callable[[], str]:
     """The encoder's name; one that is adapted to the text is trained when first asked for, once for the same encoder, text and seed."""
     if not config.adapt.epochs:
         return lambda: config.tagger.encoder
@@ -116,7 +119,15 @@ def encoder_of(config: Config, text: Sequence[Sentence], place: Path | None) -> 
                 settings = AdaptSettings(
                     epochs=config.adapt.epochs, lr=config.adapt.lr, seed=config.seed
                 )
-                adapt(config.tagger.encoder, tokens, settings, folder, device=config.tagger.device)
+                device = config.tagger.device
+                adapt(
+                    config.tagger.encoder,
+                    tokens,
+                    settings,
+                    folder,
+                    device=device,
+                    progress=progress,
+                )
         return str(folder)
 
     return encoder
@@ -128,10 +139,11 @@ def build_learner(
     seed_set: Sequence[Sentence],
     unlabeled: Sequence[Sentence] = (),
     encoder: Callable[[], str] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[partial[ActiveLearner], Guard | None]:
     """Return how to make the learner of a pool, and the guard if there is one."""
     encoder = encoder or (lambda: config.tagger.encoder)
-    fit = _fit(config, tag_set, encoder)
+    fit = _fit(config, tag_set, encoder, progress)
     augmenter = _augmenters(config, seed_set, unlabeled, encoder)
     learns = fit
     if config.self_training.teachers:
@@ -152,7 +164,9 @@ def build_learner(
     return learner, Guard(fit, augmenter, augment.rate, steps, augment.guard, config.seed)
 
 
-def _fit(config: Config, tag_set: TagSet, encoder: Callable[[], str]) -> Fit:
+def _fit(
+    config: Config, tag_set: TagSet, encoder: Callable[[], str], progress: Progress | None
+) -> Fit:
     """Return the function that trains a tagger, from the last one where there is one."""
     shared = {field.name: getattr(config.training, field.name) for field in fields(Settings)}
 
@@ -167,7 +181,7 @@ def _fit(config: Config, tag_set: TagSet, encoder: Callable[[], str]) -> Fit:
         else:
             tagger = Tagger(encoder(), config.tagger.head, device=config.tagger.device)
         tagger.settings = Settings(**shared | {"steps": steps})
-        return tagger.fit(sentences, rng, tag_set, warm=last is not None)
+        return tagger.fit(sentences, rng, tag_set, warm=last is not None, progress=progress)
 
     return fit
 

@@ -76,3 +76,11 @@ class AdaptSettings:
     """Subwords in a window; longer sentences are read in several."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Random seed, where no generator is given."""
+
+
+def enough_steps(sentences: int, batch_size: int = 32) -> int:
+    """Return the optimizer steps that plain training needs (docs/defaults.md).
+
+    Ten epochs, but at least 300 steps, and 600 from 100 sentences on.
+    """
+    return max(600 if sentences >= 100 else 300, 10 * -(-sentences // batch_size))

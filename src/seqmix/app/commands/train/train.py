@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -25,11 +27,15 @@ from seqmix.app.options import (
     parse_read,
     settings_option,
 )
-from seqmix.app.read_data import drawn, labeled_data
+from seqmix.app.read_data import drawn, labeled_data, read_data
 from seqmix.data.scheme import prefixed
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import DataError
+from seqmix.tagger.settings import enough_steps
+
+if TYPE_CHECKING:
+    from seqmix.tagger import Tagger
 
 _SHOWN = 40  # tags
 _model, _training = group("The model"), group("The training")
@@ -37,8 +43,19 @@ Out = Annotated[Path, typer.Option(help="The folder the tagger is written to.")]
 Dev = Annotated[str | None, typer.Option(help="Labeled data to score the finished tagger on.")]
 Encoder = Annotated[str, _model(help="starter, a Hugging Face name, or a folder.")]
 Head = Annotated[str, _model(help="linear or crf.")]
-Epochs = Annotated[int, _training(help="Passes over the data.")]
+Epochs = Annotated[
+    int | None,
+    _training(help="Passes over the data; by default 10, with at least 300 to 600 steps."),
+]
 Steps = Annotated[int | None, _training(help="Optimizer steps instead of epochs.")]
+Unlabeled = Annotated[
+    str | None,
+    _training(
+        help="Unlabeled text to learn from too, with the recipe few-labels: "
+        "the encoder reads it, and a student learns it from three teachers."
+    ),
+]
+Quick = Annotated[bool, _training(help="Ten epochs and no more; with --unlabeled, no teachers.")]
 Limit = Annotated[
     int | None, _training(help="Train on this many sentences, drawn at random with the seed.")
 ]
@@ -57,8 +74,10 @@ def train(
     out: Out,
     dev: Dev = None,
     encoder: Encoder = "starter",
-    head: Head = "linear",
-    epochs: Epochs = 10,
+    head: Head = "crf",
+    unlabeled: Unlabeled = None,
+    quick: Quick = False,
+    epochs: Epochs = None,
     steps: Steps = None,
     limit: Limit = None,
     seed: Seed = 0,
@@ -70,25 +89,74 @@ def train(
     from seqmix.tagger import Settings, Tagger
 
     reading = parse_read(read)
-    settings = Settings(**{"epochs": epochs, "steps": steps, **parse_changes(change)})
+    changes = parse_changes(change)
+    settings = Settings(**{"epochs": epochs or 10, "steps": steps, **changes})
     tagger = Tagger(encoder, head, settings, device)
     _check_place(out)
     sentences = labeled_data(data, reading)
-    dev_sentences = labeled_data(dev, Reading(None, reading.options)) if dev else []
+    other = Reading(None, reading.options)
+    dev_sentences = labeled_data(dev, other) if dev else []
+    text = _text(unlabeled, other) if unlabeled else []
     rng = np.random.default_rng(seed)
     sentences = drawn(sentences, limit, rng)
-    steps = settings.total_steps(len(sentences))
     _say_tags(sentences, data)
-    counts = f"{count(len(sentences), 'sentence')}, {count(steps, 'step')}"
-    say(f"training {encoder} with a {head} head on {counts} on {tagger.device}")
     start = time.monotonic()
-    with progress("training") as update:
-        tagger.fit(sentences, rng, progress=update)
+    if unlabeled:
+        lengths = {"epochs": epochs, "min_steps": steps}
+        training = changes | {key: value for key, value in lengths.items() if value is not None}
+        tagger_keys = {"encoder": encoder, "head": head, "device": device}
+        values = {"tagger": tagger_keys, "training": training}
+        tagger = _train_few_labels(values, sentences, text, quick, seed)
+    else:
+        if not (quick or epochs or settings.steps or "epochs" in changes):
+            length = enough_steps(len(sentences), settings.batch_size)
+            tagger.settings = replace(settings, steps=length)
+        total = tagger.settings.total_steps(len(sentences))
+        counts = f"{count(len(sentences), 'sentence')}, {count(total, 'step')}"
+        say(f"training {encoder} with a {head} head on {counts} on {tagger.device}")
+        with progress("training") as update:
+            tagger.fit(sentences, rng, progress=update)
     tagger.save(out)
     say(f"written to {out} after {time.monotonic() - start:.0f} s")
     if dev_sentences:
         report = score_tagger(tagger, dev_sentences, dev or "").report()
         emit(f"scores on the dev data, {dev}\n{report}")
+
+
+def _text(name: str, reading: Reading) -> list[Sentence]:
+    """Return the sentences of unlabeled text."""
+    sentences = [sentence for sentence in read_data(name, reading) if len(sentence)]
+    if not sentences:
+        raise DataError("there is no sentence here; give text with at least one word in it", name)
+    return sentences
+
+
+def _train_few_labels(
+    values: dict[str, Any],
+    sentences: Sequence[Sentence],
+    text: Sequence[Sentence],
+    quick: bool,
+    seed: int,
+) -> Tagger:
+    """Train with the recipe few-labels, saying first what it does and how long it takes."""
+    from seqmix.app.few_labels import (
+        describe,
+        expected_seconds,
+        few_labels_config,
+        train_few_labels,
+    )
+
+    config = few_labels_config(values, quick, seed)
+    seconds = expected_seconds(config, sentences, text)
+    length = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+    say(f"about {length} here: {describe(config, len(sentences), len(text))}")
+    with ExitStack() as stack:
+
+        def watch(stage: str) -> Callable[..., None]:
+            stack.close()
+            return stack.enter_context(progress(stage))
+
+        return train_few_labels(sentences, text, config, watch)
 
 
 def _say_tags(sentences: Sequence[Sentence], name: str) -> None:
