@@ -93,7 +93,7 @@ def test_progress_is_plain_lines_when_standard_error_is_no_terminal(
     lines = ended.err.splitlines()
     assert not re.search(r"[\r\x1b]", ended.err)
     assert lines.pop(0) == "types of span: LOC, MISC, ORG, PER"
-    assert lines[0] == f"training {encoder} with a linear head on 100 sentences, 3 steps on cpu"
+    assert lines[0] == f"training {encoder} with a crf head on 100 sentences, 3 steps on cpu"
     assert re.fullmatch(r"training: 3 of 3 steps, loss \d\.\d{3}", lines[1])
     assert re.fullmatch(rf"written to {re.escape(str(tmp_path))}/tagger after \d+ s", lines[2])
     assert len(lines) == 3
@@ -339,11 +339,11 @@ def test_info_describes_a_tagger(seqmix_command, model, encoder):
 
     assert (facts["kind"], facts["head"], facts["encoder"], facts["settings"]["steps"]) == (
         "seqmix tagger",
-        "linear",
+        "crf",
         encoder,
         3,
     )
-    assert "head: linear\n" in seqmix_command("info", model).out
+    assert "head: crf\n" in seqmix_command("info", model).out
 
 
 def test_a_project_stands_for_its_newest_model(seqmix_command, model, conll, tmp_path):
@@ -429,7 +429,7 @@ def test_an_unknown_format_names_the_known_ones(seqmix_command, conll, model, tm
         (("--limit", 101), ("got 101", "100")),
         (("--limit", -3), ("got -3",)),
         (("--steps", 0), ("steps must be at least 1; got 0",)),
-        (("--epochs", 0), ("epochs must be at least 1; got 0",)),
+        (("--set", "epochs=0"), ("epochs must be at least 1; got 0",)),
         (("--set", "batch_size=0"), ("batch_size must be at least 1; got 0",)),
         (("--set", "lr=2"), ("lr must be below 1; got 2",)),
         (("--set", "lr=nan"), ("lr must be", "got nan")),

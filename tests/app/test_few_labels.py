@@ -117,7 +117,7 @@ def test_the_command_learns_from_labels_and_text(encoder, tmp_path, capsys):
     out = tmp_path / "ner"
 
     command = ["train", str(labeled), "--unlabeled", str(raw), "--out", str(out)]
-    options = ["--encoder", encoder, "--epochs", "1", "--steps", "5", "--device", "cpu"]
+    options = ["--encoder", encoder, "--set", "epochs=1", "--steps", "5", "--device", "cpu"]
     assert run([*command, *options]) == 0
 
     said = capsys.readouterr().err

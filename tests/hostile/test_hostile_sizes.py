@@ -35,7 +35,19 @@ def encoder(tmp_path: Path) -> str:
 
 def trained(data: Path, encoder: str, out: Path, *more: str) -> Path:
     assert (
-        run(["train", str(data), "--out", str(out), "--encoder", encoder, "--epochs", "1", *more])
+        run(
+            [
+                "train",
+                str(data),
+                "--out",
+                str(out),
+                "--encoder",
+                encoder,
+                "--set",
+                "epochs=1",
+                *more,
+            ]
+        )
         == 0
     )
     return out
@@ -51,7 +63,7 @@ def test_one_endless_sentence_is_trained_on_and_tagged_to_its_last_token(
     )
 
     learned = seqmix(
-        "train", data, "--out", tmp_path / "model", "--encoder", encoder, "--epochs", "1"
+        "train", data, "--out", tmp_path / "model", "--encoder", encoder, "--set", "epochs=1"
     )
     tagged = seqmix("predict", tmp_path / "model", data, "--out", tmp_path / "out.conll")
     facts = seqmix("info", data, "--json")
@@ -131,7 +143,7 @@ def test_a_token_of_endless_letters_is_a_token(letters: int, write: object, tmp_
     seqmix = partial(command, apart=letters > 1_000_000)
 
     learned = seqmix(
-        "train", data, "--out", tmp_path / "model", "--encoder", encoder, "--epochs", "1"
+        "train", data, "--out", tmp_path / "model", "--encoder", encoder, "--set", "epochs=1"
     )
     tagged = seqmix("predict", tmp_path / "model", data, "--out", tmp_path / "out.conll")
     assert (learned.code, tagged.code) == (0, 0), (learned.said, tagged.said)

@@ -24,11 +24,11 @@ Texts = Annotated[
 ]
 Out = Annotated[Path, typer.Option(help="The folder the encoder is written to; it must be new.")]
 Encoder = Annotated[str, typer.Option(help="starter, a Hugging Face name, or a folder.")]
-Epochs = Annotated[int, typer.Option(help="Passes over the text.")]
 Change = Annotated[
     list[str] | None,
     settings_option(
-        "steps=500 (instead of epochs), lr=1e-4 (3e-4 for the starter and 5e-5 for other encoders "
+        "epochs=3 (6 by default), steps=500 (instead of epochs), "
+        "lr=1e-4 (3e-4 for the starter and 5e-5 for other encoders "
         "by default) or batch_tokens=2048"
     ),
 ]
@@ -38,7 +38,6 @@ def adapt(
     text: Texts,
     out: Out,
     encoder: Encoder = "starter",
-    epochs: Epochs = 6,
     seed: Seed = 0,
     change: Change = None,
     read: Read = "",
@@ -48,7 +47,7 @@ def adapt(
     from seqmix.tagger.adaptation.adapt import AdaptSettings  # here, since it loads torch
     from seqmix.tagger.adaptation.adapt import adapt as adapt_encoder
 
-    settings = AdaptSettings(**{"epochs": epochs, "seed": seed, **parse_changes(change)})
+    settings = AdaptSettings(**{"seed": seed, **parse_changes(change)})
     reading = parse_read(read, misaligned="drop")
     sentences = [
         sentence.tokens for name in text for sentence in read_data(name, reading) if len(sentence)

@@ -43,11 +43,12 @@ Out = Annotated[Path, typer.Option(help="The folder the tagger is written to.")]
 Dev = Annotated[str | None, typer.Option(help="Labeled data to score the finished tagger on.")]
 Encoder = Annotated[str, _model(help="starter, a Hugging Face name, or a folder.")]
 Head = Annotated[str, _model(help="linear or crf.")]
-Epochs = Annotated[
+Steps = Annotated[
     int | None,
-    _training(help="Passes over the data; by default 10, with at least 300 to 600 steps."),
+    _training(
+        help="Optimizer steps; by default 10 epochs, and at least 300 or, from 100 sentences on, 600."
+    ),
 ]
-Steps = Annotated[int | None, _training(help="Optimizer steps instead of epochs.")]
 Unlabeled = Annotated[
     str | None,
     _training(
@@ -62,7 +63,7 @@ Limit = Annotated[
 Change = Annotated[
     list[str] | None,
     settings_option(
-        "lr=1e-3 (3e-4 for the starter and 5e-5 for other encoders by default), batch_size=16, "
+        "epochs=20, lr=1e-3 (3e-4 for the starter and 5e-5 for other encoders by default), batch_size=16, "
         "max_pieces=256 or mixup=0.2",
         panel="The training",
     ),
@@ -77,7 +78,6 @@ def train(
     head: Head = "crf",
     unlabeled: Unlabeled = None,
     quick: Quick = False,
-    epochs: Epochs = None,
     steps: Steps = None,
     limit: Limit = None,
     seed: Seed = 0,
@@ -90,7 +90,7 @@ def train(
 
     reading = parse_read(read)
     changes = parse_changes(change)
-    settings = Settings(**{"epochs": epochs or 10, "steps": steps, **changes})
+    settings = Settings(**{"steps": steps, **changes})
     tagger = Tagger(encoder, head, settings, device)
     _check_place(out)
     sentences = labeled_data(data, reading)
@@ -102,13 +102,12 @@ def train(
     _say_tags(sentences, data)
     start = time.monotonic()
     if unlabeled:
-        lengths = {"epochs": epochs, "min_steps": steps}
-        training = changes | {key: value for key, value in lengths.items() if value is not None}
+        training = changes | ({} if steps is None else {"min_steps": steps})
         tagger_keys = {"encoder": encoder, "head": head, "device": device}
         values = {"tagger": tagger_keys, "training": training}
         tagger = _train_few_labels(values, sentences, text, quick, seed)
     else:
-        if not (quick or epochs or settings.steps or "epochs" in changes):
+        if not (quick or settings.steps or "epochs" in changes):
             length = enough_steps(len(sentences), settings.batch_size)
             tagger.settings = replace(settings, steps=length)
         total = tagger.settings.total_steps(len(sentences))
