@@ -1,6 +1,7 @@
 """Write the reference pages of docs from the code they describe.
 
 python scripts/reference.py cli         # docs/cli.md, from the table of commands
+python scripts/reference.py config      # docs/config.md, from the tree of settings
 python scripts/reference.py cli --check # only say whether the page is current
 """
 
@@ -54,7 +55,85 @@ def _default(parameter: Any) -> str:
     return "" if value in (None, "", [], ()) or not parameter.show_default else f"`{value}`"
 
 
-PAGES: dict[str, Callable[[], str]] = {"cli": cli_page}
+def config_page() -> str:
+    """Return docs/config.md: each key of a config with its values, default and meaning."""
+    from seqmix.app.config import PRESETS, Config
+    from seqmix.app.project_config import REFUSED
+    from seqmix.settings import described_keys
+
+    presets = ", ".join(f"`{path.stem}`" for path in sorted(PRESETS.glob("*.toml")))
+    lines = [
+        "# Config",
+        "",
+        "Written by `python scripts/reference.py config`; do not edit.",
+        "",
+        "`seqmix simulate` reads a preset, then the TOML file of `--config`, then `--set key=value`.",
+        f"The presets are {presets}.",
+        "A sweep sets the same keys, and so does `training.toml` in the folder of a project, "
+        "but for the keys and sections marked *simulations only*.",
+        "The keys of `[augment]` are those of `seqmix augment --set` and, in Python, of `SeqMix`.",
+        "",
+    ]
+    schema = Config.model_json_schema(by_alias=True)
+    for section, field, sentence in described_keys(Config):
+        inner = list(described_keys(field.annotation))
+        about = sentence or field.annotation.__doc__
+        if section in REFUSED:
+            about += " *Simulations only.*"
+        lines += [f"## {f'[{section}]' if inner else section}", "", about, ""]
+        if not inner:
+            continue
+        lines += ["| key | values | default | meaning |", "|---|---|---|---|"]
+        shapes = schema["$defs"][field.annotation.__name__]["properties"]
+        for key, _, meaning in inner:
+            note = " *Simulations only.*" if f"{section}.{key}" in REFUSED else ""
+            default = getattr(field.default, key)
+            shown = "" if default is None else f"`{_spelled(default)}`"
+            values = _values(f"{section}.{key}", shapes[key])
+            lines.append(f"| `{key}` | {values} | {shown} | {meaning}{note} |")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _spelled(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _values(key: str, shape: dict[str, Any]) -> str:
+    """Return the values a key takes, in words, from its JSON schema."""
+    from seqmix.query.policies import POLICIES
+
+    if key == "query.policy":
+        return ", ".join(f"`{name}`" for name in POLICIES)
+    if key == "augment.score_range":
+        return "text"
+    if "anyOf" in shape:
+        shapes = [each for each in shape["anyOf"] if each.get("type") != "null"]
+        return " or ".join(_values("", each) for each in shapes)
+    if "enum" in shape:
+        return ", ".join(f"`{value}`" for value in shape["enum"])
+    if shape.get("type") == "array":
+        return "a list of them"
+    if shape.get("type") == "string":
+        return f"`{shape['const']}`" if "const" in shape else "text"
+    if shape.get("type") == "boolean":
+        return "`true`, `false`"
+    words = "whole number" if shape.get("type") == "integer" else "number"
+    limits = {
+        "minimum": "from",
+        "exclusiveMinimum": "above",
+        "maximum": "to",
+        "exclusiveMaximum": "below",
+    }
+    parts = [
+        f"{word} {shape[name]:g}"
+        for name, word in limits.items()
+        if name in shape and abs(shape[name]) < 1e5
+    ]
+    return " ".join([words, *parts])
+
+
+PAGES: dict[str, Callable[[], str]] = {"cli": cli_page, "config": config_page}
 
 
 def main() -> None:
