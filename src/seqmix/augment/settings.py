@@ -13,6 +13,7 @@ from seqmix.settings import Count, Positive, Rate, Share, settings
 Variant = Literal["whole", "sub", "label"]
 Method = Literal["mention", "token", "shuffle", "duplicate"]
 Combined = Literal["mention+sub"]
+AnyVariant = Literal["none", Variant, Method, Combined]
 Base = Literal["e", "2"]
 Distance = Literal["l2", "cosine", "csls"]
 TableSource = Literal["encoder", "trained", "contextual"]
@@ -79,7 +80,7 @@ class Mixing:
 class AugmentSettings(Mixing):
     """Generated sentences: how many, how, and with which models."""
 
-    variant: Literal["none", Variant, Method, Combined] = "sub"  # type: ignore[assignment]
+    variant: AnyVariant = "sub"  # type: ignore[assignment]
     """How sentences are generated: by SeqMix (whole, sub, label), a baseline, half of each (mention+sub), or not at all."""
     rate: Rate | Annotated[list[Rate], Field(min_length=1)] = 0.2
     """New sentences for each labeled one (r); a list has one number per round."""

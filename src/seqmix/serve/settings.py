@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from pydantic import Field
+
+from seqmix.augment.settings import AnyVariant
 from seqmix.data.files import refuse_links, replacing, version_problem
 from seqmix.errors import ConfigError, SeqMixError, StoreError, TagError
 from seqmix.serve.store.postgresql import check_url
 from seqmix.serve.store.sqlite_check import PARTS
+from seqmix.settings import settings
+from seqmix.tagger.settings import Head
 
 FORMAT = 1
 SETTINGS, GUIDELINES, STORE, MODELS = "project.toml", "guidelines.md", "store.sqlite", "models"
@@ -26,52 +31,50 @@ _FILES = (
     "lock",
     *(STORE + part for part in (*PARTS, "-journal")),
 )
-_DIRECTIONS = ("auto", "ltr", "rtl")
-_RANGES = {
-    "audit_share": (0, 0.9),
-    "overlap_share": (0, 1),
-    "rate": (0, 10),
-    "batch": (1, 100_000),
-    "seed": (0, 2**63),
-}
+Whole = Annotated[int, Field(strict=True)]
+Number = Annotated[float, Field(strict=True)]
 
 
-@dataclass(frozen=True)
+@settings
 class ProjectSettings:
     """What project.toml says."""
 
     name: str
+    """One line of printable text."""
     tags: tuple[str, ...]
-    store: str | None = None  # postgresql://…; None: the file in the folder
-    policy: str = "nte"  # how the next sentences are chosen
-    audit_share: float = 0.1  # share of answers on random sentences, for an unbiased F1
-    audit_train: bool = False  # also learn from these; their F1 is then biased
-    overlap_share: float = 0.0  # share of answered sentences that a second annotator gets
-    batch: int = 10  # new answers between two trainings
-    direction: str = "auto"  # of the text: auto, ltr or rtl
+    """The types of spans to label."""
+    store: str | None = None
+    """A PostgreSQL address; by default a file in the folder."""
+    policy: str = "nte"
+    """How the next sentences are chosen."""
+    audit_share: Annotated[Number, Field(ge=0, le=0.9)] = 0.1
+    """Share of answers on random sentences, for an unbiased F1."""
+    audit_train: Annotated[bool, Field(strict=True)] = False
+    """Learn from these answers, too; their F1 is then biased."""
+    overlap_share: Annotated[Number, Field(ge=0, le=1)] = 0.0
+    """Share of answered sentences that a second annotator gets."""
+    batch: Annotated[Whole, Field(ge=1, le=100_000)] = 10
+    """New answers between two trainings."""
+    direction: Literal["auto", "ltr", "rtl"] = "auto"
+    """Direction of the text."""
     encoder: str = "starter"
-    head: str = "linear"
-    augment: str = "sub"  # SeqMix's variant, or none
-    rate: float = 0.2  # generated sentences for each labeled one
-    seed: int = 0
+    """The encoder: starter, a Hugging Face name or a folder."""
+    head: Head = "linear"
+    """What turns words into tags."""
+    augment: AnyVariant = "sub"
+    """How sentences are generated, or none."""
+    rate: Annotated[Number, Field(ge=0, le=10)] = 0.2
+    """Generated sentences for each labeled one."""
+    seed: Annotated[Whole, Field(ge=0, le=2**63)] = 0
+    """The random seed."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tags", tuple(self.tags))
         check_tags(self.tags)
         if self.store is not None:
             check_url(self.store)
         if not self.name.strip() or not self.name.isprintable():
             raise ConfigError(
                 f"the name of a project must be a line of printable text; got {self.name!r}"
-            )
-        for key, (low, high) in _RANGES.items():
-            if not low <= getattr(self, key) <= high:
-                raise ConfigError(
-                    f"{key} must be between {low} and {high}; got {getattr(self, key)}"
-                )
-        if self.direction not in _DIRECTIONS:
-            raise ConfigError(
-                f"direction must be one of {', '.join(_DIRECTIONS)}; got {self.direction!r}"
             )
 
     def toml(self) -> str:
@@ -121,7 +124,7 @@ def read_settings(folder: Path) -> ProjectSettings:
         version = values.pop("format_version", None)
         if (why := version_problem(folder, version, FORMAT)) is not None:
             raise ConfigError(why)
-        return settings_of(values)
+        return ProjectSettings(**values)
     except (OSError, ValueError, RecursionError, SeqMixError) as error:
         raise ConfigError(f"{path}: {error}") from error
 
@@ -133,7 +136,7 @@ def change_settings(
 ) -> ProjectSettings:
     """Change some settings of a project; `check` may refuse the new ones before they are written."""
     before = {key: value for key, value in vars(read_settings(folder)).items() if value is not None}
-    settings = settings_of(before | changes)
+    settings = ProjectSettings(**before | changes)
     check(settings)
     write_settings(folder, settings, (folder / SETTINGS).stat().st_mode & 0o777)
     return settings
@@ -148,28 +151,3 @@ def write_settings(folder: Path, settings: ProjectSettings, mode: int) -> None:
         path.touch(mode)
         path.write_text(settings.toml(), encoding="utf-8", newline="\n")
         path.chmod(mode)
-
-
-def settings_of(values: dict[str, Any]) -> ProjectSettings:
-    """Return settings from keys and values, every one checked."""
-    types = {field.name: str(field.type) for field in fields(ProjectSettings)}
-    for key, value in values.items():
-        if key not in types:
-            raise ConfigError(f"there is no setting {key!r}; there are {', '.join(types)}")
-        _check_type(key, value, types[key])
-    if missing := {"name", "tags"} - set(values):
-        raise ConfigError(f"{min(missing)} is missing")
-    return ProjectSettings(**values)
-
-
-def _check_type(key: str, value: object, annotation: str) -> None:
-    """Refuse a value of another type than its field, such as batch = "ten"."""
-    allowed: dict[str, tuple[type | tuple[type, ...], str]] = {
-        "tuple[str, ...]": ((list, tuple), "a list"),
-        "bool": (bool, "true or false"),
-        "int": (int, "an integer"),
-        "float": ((int, float), "a number"),
-    }
-    types, name = allowed.get(annotation, (str, "text"))
-    if not isinstance(value, types) or (isinstance(value, bool) and types is not bool):
-        raise ConfigError(f"{key} must be {name}; got {value!r}")

@@ -567,13 +567,13 @@ def test_settings_can_be_changed(seqmix_command, folder):
         ("PER", "LOC", "ORG"),
     )
     assert (
-        "overlap_share must be between 0 and 1; got 3.0"
+        "overlap_share must be at most 1; got 3.0"
         in seqmix_command("project", folder, "--set", "overlap_share=3.0").err
     )
     assert "needs tagger.head crf" in seqmix_command("project", folder, "--set", "policy=lc").err
     for change, message in (
-        ("batch=x", "batch must be an integer; got 'x'"),
-        ("btach=20", "there is no setting 'btach'"),
+        ("batch=x", "batch must be a whole number; got 'x'"),
+        ("btach=20", "btach: there is no such key; did you mean batch?"),
         ("tags=[]", "--set does not change tags: add one with --add-tag"),
         ("batch", "--set must look like key=value"),
     ):

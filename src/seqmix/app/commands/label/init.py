@@ -71,7 +71,7 @@ def init(
 ) -> None:
     """Create a project from raw text for people to label."""
     from seqmix.serve.project import create_project
-    from seqmix.serve.settings import settings_of
+    from seqmix.serve.settings import ProjectSettings
 
     if labels not in (None, "keep", "drop"):
         raise ConfigError(f"--labels must be keep or drop; got {labels!r}")
@@ -85,7 +85,7 @@ def init(
     changes = parse_changes(change)
     for key in changes.keys() & _FIXED.keys():
         raise ConfigError(f"--set {key}: give {_FIXED[key]} instead")
-    settings = settings_of({**values, **changes})
+    settings = ProjectSettings(**{**values, **changes})
     project_config(folder, settings)  # refuses contradictions before anything is read
     seeds = _seeds(seed_labels, reading) if seed_labels is not None else []
     shown = _guidelines(guidelines)
