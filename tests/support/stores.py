@@ -11,12 +11,13 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.text import from_text
 from seqmix.serve.store.annotators import add_annotator, find_annotator
 from seqmix.serve.store.queue import unlabeled_ids
-from seqmix.serve.store.records import Annotator, loads
+from seqmix.serve.store.records import Annotator, Mark, loads
 from seqmix.serve.store.schema import current, queue
 from seqmix.serve.store.sentences import add_sentences, read_sentences, reserve_audit
 from seqmix.serve.store.store import Store, create_store
 
 TAGS = ("PER", "LOC")
+PER, LOC = Mark(0, 1, "PER"), Mark(3, 4, "LOC")  # of the sentences of a small store
 
 
 def small_store(
