@@ -7,13 +7,13 @@ import tempfile
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 from fuzz.readers import gazette
 from fuzz.target import Finding, Target, named
 from seqmix.augment.replacement import Replacement
 from seqmix.data.tagset import TagSet
 from seqmix.errors import RunError
+from seqmix.loop.events import Event, PhaseStarted
 from seqmix.loop.learner import ActiveLearner
 from seqmix.loop.pool import labels_of
 from seqmix.loop.rounds import read_rounds
@@ -65,8 +65,8 @@ def _resume(data: bytes, folder: Path) -> None:
 def _left() -> dict[str, bytes]:
     """The files of a run that was killed before the training of its last round."""
 
-    def kill(event: dict[str, Any]) -> None:
-        if event["phase"] == "train" and event["round"] == 2:
+    def kill(event: Event) -> None:
+        if event == PhaseStarted(2, "train"):
             raise _Killed
 
     with tempfile.TemporaryDirectory() as place:

@@ -10,10 +10,14 @@ import pytest
 from seqmix.app.config import Config
 from seqmix.app.tracking import tracker
 from seqmix.errors import ConfigError, MissingExtraError
+from seqmix.loop.round_record import RoundRecord
 
-LINES = [
-    {"labeled": 10 * n, "tokens": 90 * n, "spans": 7 * n, "generated": n, "stop": None if n == 1 else "done",
-     "test": {"f1": 0.3 * n, "precision": 0.4, "recall": 0.5, "macro_f1": 0.2}}
+RECORDS = [
+    RoundRecord(
+        n, 0, {}, 10 * n, 90 * n, 7 * n, n, None, [], [], {"asked": n}, None, None,
+        {"test": {"f1": 0.3 * n, "precision": 0.4, "recall": 0.5, "macro_f1": 0.2}},
+        stop=None if n == 1 else "done",
+    )
     for n in (1, 2)
 ]  # fmt: skip
 
@@ -24,8 +28,8 @@ def test_tensorboard_gets_the_curve(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     track = tracker("tensorboard", tmp_path, Config())
-    for line in LINES:
-        track(line)
+    for record in RECORDS:
+        track(record)
 
     found = {}
     for file in (tmp_path / "tensorboard").iterdir():
@@ -44,8 +48,8 @@ def test_mlflow_gets_the_curve_and_the_settings(
     mlflow.set_tracking_uri((tmp_path / "mlruns").as_uri())
 
     track = tracker("mlflow", tmp_path, Config())
-    for line in LINES:
-        track(line)
+    for record in RECORDS:
+        track(record)
 
     client = mlflow.MlflowClient()
     (experiment,) = [e for e in client.search_experiments() if e.name.startswith("seqmix")]
@@ -60,7 +64,7 @@ def test_mlflow_gets_the_curve_and_the_settings(
 def test_off_does_nothing_and_an_unknown_tracker_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tracker("none", tmp_path, Config())(LINES[0])
+    tracker("none", tmp_path, Config())(RECORDS[0])
     assert not list(tmp_path.iterdir())
     with pytest.raises(ConfigError, match="none, mlflow, tensorboard"):
         tracker("wandb", tmp_path, Config())

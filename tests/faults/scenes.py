@@ -200,7 +200,7 @@ class Sweep:
             (arm, seed): read_rounds(root / "out" / "runs" / arm / f"seed-{seed}")
             for arm, seed in finished
         }
-        lost = [key for key, done in runs.items() if not done or not done[-1]["stop"]]
+        lost = [key for key, done in runs.items() if not done or not done[-1].stop]
         return [f"{arm}, seed {seed} was said to be finished and is not" for arm, seed in lost]
 
     def result(self, root: Path) -> dict[str, str]:

@@ -18,6 +18,7 @@ import pytest
 from seqmix.augment.replacement import Replacement
 from seqmix.data.locks import locked
 from seqmix.errors import RunError
+from seqmix.loop.events import PhaseStarted
 from seqmix.loop.pool import labels_of
 from seqmix.loop.rounds import read_rounds
 from seqmix.loop.run import Plan, run
@@ -55,12 +56,10 @@ def plan(seed: int = 0, policy=entropy_policy, **changes) -> Plan:
 def test_a_run_leaves_what_it_promises(tmp_path: Path) -> None:
     done = run(plan(), tmp_path / "run")
 
-    assert [line["labeled"] for line in done] == [10, 15, 20, 25, 30]
-    assert done[-1]["stop"] == "all 4 rounds are done" and all(
-        line["stop"] is None for line in done[:-1]
-    )
-    assert all(len(set(line["chosen"])) == 5 == len(line["scores"]) for line in done[1:])
-    asked = [id for line in done for id in line["chosen"]]
+    assert [line.labeled for line in done] == [10, 15, 20, 25, 30]
+    assert done[-1].stop == "all 4 rounds are done" and all(line.stop is None for line in done[:-1])
+    assert all(len(set(line.chosen)) == 5 == len(line.scores) for line in done[1:])
+    asked = [id for line in done for id in line.chosen]
     assert len(set(asked)) == len(asked)
     assert read_rounds(tmp_path / "run") == done
     assert len((tmp_path / "run" / "timings.jsonl").read_text().splitlines()) == 5
@@ -70,7 +69,7 @@ def test_a_run_leaves_what_it_promises(tmp_path: Path) -> None:
     assert {record["round"] for record in generated} == {0, 1, 2, 3, 4} and all(
         record["lineage"]["parents"] for record in generated
     )
-    assert done[2]["forecast"]["low"] <= done[2]["forecast"]["gain"] <= done[2]["forecast"]["high"]
+    assert done[2].forecast.low <= done[2].forecast.gain <= done[2].forecast.high
     assert WordTagger.load(tmp_path / "run" / "model").counts
 
 
@@ -160,7 +159,7 @@ def broken_off(folder: Path, phase: str, **changes) -> None:
     """A run killed when round 2 came to a phase."""
 
     def kill(event) -> None:
-        if (event["phase"], event.get("round")) == (phase, 2):
+        if event == PhaseStarted(2, phase):
             raise Killed
 
     with pytest.raises(Killed):
@@ -187,7 +186,7 @@ def test_a_damaged_file_of_a_round_is_named_and_never_passed_over(
         path.unlink()
 
     if damage == "gone" and name.startswith("002"):  # not finished: done again
-        assert run(plan(policy=LOOKING_BACK), tmp_path)[-1]["stop"]
+        assert run(plan(policy=LOOKING_BACK), tmp_path)[-1].stop
     else:
         with pytest.raises(RunError, match=rf"{name} is damaged: [^/]*; restore it"):
             run(plan(policy=LOOKING_BACK), tmp_path)
@@ -270,7 +269,7 @@ def test_a_finished_run_is_left_alone(tmp_path: Path) -> None:
     run(plan(), tmp_path / "run")
     before = (tmp_path / "run" / "rounds.jsonl").read_bytes()
 
-    assert run(plan(), tmp_path / "run")[-1]["stop"] == "all 4 rounds are done"
+    assert run(plan(), tmp_path / "run")[-1].stop == "all 4 rounds are done"
     assert (tmp_path / "run" / "rounds.jsonl").read_bytes() == before
 
 
@@ -310,7 +309,7 @@ def test_a_directory_with_another_config_or_other_files_is_refused(tmp_path: Pat
 def test_a_run_stops_early_and_says_why(tmp_path: Path, stopping: Stopping, reason: str) -> None:
     done = run(plan(stopping=stopping), tmp_path / "run")
 
-    assert reason in done[-1]["stop"] and len(done) < 5
+    assert reason in done[-1].stop and len(done) < 5
 
 
 def test_the_guard_turns_augmentation_off_when_it_hurts_and_says_so(tmp_path: Path) -> None:
@@ -319,14 +318,14 @@ def test_the_guard_turns_augmentation_off_when_it_hurts_and_says_so(tmp_path: Pa
         tmp_path / "run",
     )
 
-    assert [line["augmentation"]["generated"] > 0 for line in done] == [
+    assert [line.augmentation["generated"] > 0 for line in done] == [
         True,
         False,
         True,
         False,
         True,
     ]
-    assert done[1]["guard"]["gain"] == -0.1
+    assert done[1].guard["gain"] == -0.1
 
 
 def test_kappa_is_one_for_equal_zero_for_chance() -> None:
@@ -356,7 +355,7 @@ def test_the_forecast_of_an_exact_power_law_is_exact(exponent: float) -> None:
 
 def test_a_description_that_asks_for_more_than_the_settings_is_refused(tmp_path: Path) -> None:
     def kill(event) -> None:
-        if event["phase"] == "train" and event["round"] == 1:
+        if event == PhaseStarted(1, "train"):
             raise Killed
 
     with pytest.raises(Killed):

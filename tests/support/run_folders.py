@@ -38,7 +38,7 @@ def run_directory(
     """One run; `variant` other than "none" also leaves generated sentences behind."""
     rng = np.random.default_rng([seed, len(arm)])
     path.mkdir(parents=True)
-    records, generated = [], []
+    records, timings, generated = [], [], []
     for number in range(rounds):
         labeled, asked = 200 + 100 * number, 0 if variant == "none" else 20
         tokens = int(labeled * rng.normal(14.5, 0.4))
@@ -70,6 +70,15 @@ def run_directory(
                     "skewness": 11 + 2 * rng.random() if asked else None,
                 },
                 "chosen": [f"train:{number}:{i}" for i in range(3)],
+                "stop": "rounds" if number == rounds - 1 else None,
+                "agreement": None,
+                "guard": None,
+                "forecast": None,
+            }
+        )
+        timings.append(
+            {
+                "round": number,
                 "seconds": {
                     "query": 0.0 if number == 0 else 1.2 + rng.random(),
                     "annotate": 0.0,
@@ -77,9 +86,6 @@ def run_directory(
                     "train": 12 + 3 * number,
                     "evaluate": 4.2,
                 },
-                "stop": "rounds" if number == rounds - 1 else None,
-                "guard": None,
-                "forecast": None,
             }
         )
         generated += [_made(number, at, rng) for at in range(asked)]
@@ -88,6 +94,7 @@ def run_directory(
         json.dumps({"seqmix": "0.1.0", "torch": "2.13.0", "cores": 2})
     )
     _write(path / "rounds.jsonl", records)
+    _write(path / "timings.jsonl", timings)
     if generated:
         _write(path / "generated.jsonl", generated)
     return path

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from seqmix.app.config import Config
 from seqmix.errors import ConfigError, MissingExtraError
+from seqmix.loop.round_record import RoundRecord
 
 TRACKERS = ("none", "mlflow", "tensorboard")
-Track = Callable[[dict[str, Any]], None]
+Track = Callable[[RoundRecord], None]
 
 
 def tracker(kind: str, folder: Path, config: Config) -> Track:
     """A function to call with each finished round's line. TensorBoard writes into the run directory, MLflow where its settings say."""
     if kind == "none":
-        return lambda line: None
+        return lambda record: None
     if kind == "tensorboard":
         return _tensorboard(folder / "tensorboard")
     if kind == "mlflow":
@@ -24,15 +24,13 @@ def tracker(kind: str, folder: Path, config: Config) -> Track:
     raise ConfigError(f"--track is {kind!r}; it is one of {', '.join(TRACKERS)}")
 
 
-def figures(line: dict[str, Any]) -> Iterator[tuple[str, float]]:
-    """The numbers of a round worth a curve."""
-    for split in ("dev", "test"):
-        if split in line:
-            yield from (
-                (f"{split}/{name}", float(line[split][name]))
-                for name in ("f1", "precision", "recall", "macro_f1")
-            )
-    yield from ((name, float(line[name])) for name in ("labeled", "tokens", "spans", "generated"))
+def figures(record: RoundRecord) -> Iterator[tuple[str, float]]:
+    """Yield the numbers of a round worth a curve."""
+    for split, scores in record.results.items():
+        for name in ("f1", "precision", "recall", "macro_f1"):
+            yield f"{split}/{name}", float(scores[name])
+    for name in ("labeled", "tokens", "spans", "generated"):
+        yield name, float(getattr(record, name))
 
 
 def _tensorboard(folder: Path) -> Track:
@@ -41,10 +39,10 @@ def _tensorboard(folder: Path) -> Track:
     except ImportError:
         raise MissingExtraError("track", "tracking with TensorBoard") from None
 
-    def track(line: dict[str, Any]) -> None:
+    def track(record: RoundRecord) -> None:
         with SummaryWriter(str(folder)) as writer:
-            for name, value in figures(line):
-                writer.add_scalar(name, value, line["labeled"])
+            for name, value in figures(record):
+                writer.add_scalar(name, value, record.labeled)
 
     return track
 
@@ -63,10 +61,10 @@ def _mlflow(config: Config) -> Track:
         for key, value in values.items() if isinstance(values, dict) else [("", values)]:
             client.log_param(run, f"{section}.{key}".rstrip("."), value)
 
-    def track(line: dict[str, Any]) -> None:
-        for name, value in figures(line):
-            client.log_metric(run, name.replace("/", "_"), value, step=line["labeled"])
-        if line["stop"] is not None:
+    def track(record: RoundRecord) -> None:
+        for name, value in figures(record):
+            client.log_metric(run, name.replace("/", "_"), value, step=record.labeled)
+        if record.stop is not None:
             client.set_terminated(run)
 
     return track

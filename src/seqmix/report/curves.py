@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,40 +14,13 @@ from seqmix.data.augmented import Augmented
 from seqmix.data.formats.base import at
 from seqmix.data.formats.records import json_lines
 from seqmix.errors import DataError
+from seqmix.loop.round_record import RoundRecord
+from seqmix.loop.rounds import read_rounds, read_timings
 from seqmix.report.statistics import Curve, Interval, mean_interval
 
-FORMAT_VERSION = 1
 SPLITS = ("test", "dev")
-_WHOLE = ("seed", "round", "labeled", "tokens", "spans")
 _COMPUTED = tuple("=+-@\t\n")  # how a cell begins that spreadsheets take for a formula
 COSTS = {"labeled": "labeled sentences", "tokens": "labeled tokens", "spans": "labeled spans"}
-
-
-@dataclass(frozen=True)
-class Round:
-    """What one finished round cost and gave."""
-
-    number: int
-    labeled: int
-    tokens: int
-    spans: int
-    generated: int
-    scores: Mapping[str, Mapping[str, Any]]  # by split
-    augmentation: Mapping[str, Any]
-    seconds: Mapping[str, float]
-    stop: str | None = None
-    guard: Any = None
-
-    def f1(self, split: str) -> float:
-        """F1 on that split."""
-        return float(self.scores[split]["f1"])
-
-    @property
-    def acceptance(self) -> float | None:
-        """The share of scored sentences inside the discriminator's range; None when none was scored."""
-        counts = self.augmentation.get("counts") or {}
-        scored = counts.get("scored", 0)
-        return 1 - counts.get("out of range", 0) / scored if scored else None
 
 
 @dataclass(frozen=True)
@@ -57,7 +31,8 @@ class Run:
     arm: str
     seed: int
     variant: str | None
-    rounds: tuple[Round, ...]
+    rounds: tuple[RoundRecord, ...]
+    seconds: Mapping[int, Mapping[str, float]]  # by round and phase
 
     @property
     def augmented(self) -> bool:
@@ -92,36 +67,25 @@ def load_runs(paths: Iterable[Path]) -> list[Run]:
 
 
 def load_run(path: Path) -> Run:
-    """One run directory."""
-    file = path / "rounds.jsonl"
-    rounds: list[Round] = []
-    first: dict[str, Any] = {}
-    timings = _timings(path / "timings.jsonl")
-    for number, record, text in json_lines(file):
-        with at(file, number, text):
-            rounds.append(_round({"seconds": timings.get(_number(record)), **record}))
-            first = first or record
-            if (record["arm"], record["seed"]) != (first["arm"], first["seed"]):
-                raise DataError(
-                    f"expected arm {first['arm']!r} and seed {first['seed']} as on the first line"
-                )
-            if len(rounds) > 1 and rounds[-1].labeled < rounds[-2].labeled:
-                raise DataError(
-                    f"expected at least the {rounds[-2].labeled} labeled sentences of the round before"
-                )
+    """Return the run of a directory."""
+    file, rounds = path / "rounds.jsonl", read_rounds(path)
     if not rounds:
         raise DataError("no round is finished yet; a report needs one", file)
-    return Run(path, first["arm"], first["seed"], first.get("variant"), tuple(rounds))
-
-
-def _timings(file: Path) -> dict[Any, Any]:
-    """Seconds by phase of each round; they stand apart, so that rounds.jsonl has the same bytes on every machine."""
-    known = (
-        ((record.get("round"), record.get("seconds")) for _, record, _ in json_lines(file))
-        if file.exists()
-        else ()
-    )
-    return {round: seconds for round, seconds in known if isinstance(round, int)}
+    first = rounds[0]
+    arm = first.names.get("arm")
+    if not isinstance(arm, str):
+        raise DataError("every line must name its arm", file, 1)
+    for line, (before, record) in enumerate(pairwise([first, *rounds]), 1):
+        if (record.names.get("arm"), record.seed) != (arm, first.seed):
+            why = f"arm {arm!r} and seed {first.seed} as on the first line"
+        elif record.labeled < before.labeled:
+            why = f"at least the {before.labeled} labeled sentences of the round before"
+        elif not record.results:
+            why = '"dev" or "test" with an "f1"'
+        else:
+            continue
+        raise DataError(f"expected {why}", file, line)
+    return Run(path, arm, first.seed, first.names.get("variant"), tuple(rounds), read_timings(path))
 
 
 def load_generated(run: Run) -> list[tuple[int, Augmented]]:
@@ -165,7 +129,7 @@ def shared_split(runs: Iterable[Run]) -> str:
     """Test where every round was scored on it, else dev."""
     rounds = [round for run in runs for round in run.rounds]
     for split in SPLITS:
-        if all(split in round.scores for round in rounds):
+        if all(split in round.results for round in rounds):
             return split
     raise DataError(
         "these runs were not all scored on the same split; report those with test scores and those with dev scores apart"
@@ -218,7 +182,7 @@ def as_csv(runs: Iterable[Run]) -> str:
     )
     for run in runs:
         for r in run.rounds:
-            for split in (split for split in SPLITS if split in r.scores):
+            for split in (split for split in SPLITS if split in r.results):
                 start = [
                     run.arm,
                     run.seed,
@@ -234,7 +198,7 @@ def as_csv(runs: Iterable[Run]) -> str:
                         _inert(cell)
                         for cell in (
                             *start,
-                            *(r.scores[split].get(figure, "") for figure in figures),
+                            *(r.results[split].get(figure, "") for figure in figures),
                         )
                     ]
                 )
@@ -249,45 +213,3 @@ def _inert(cell: Any) -> Any:
         "\r", " "
     )  # subtle: csv leaves a lone \r unquoted, and what follows it would begin a row
     return f"'{text}" if text[:1] in _COMPUTED else text
-
-
-def _round(record: Mapping[str, Any]) -> Round:
-    version = record.get("format_version")
-    if version != FORMAT_VERSION:
-        raise DataError(
-            f"expected format_version {FORMAT_VERSION}, found {version!r}; use the seqmix that made this run, or run it again"
-        )
-    missing = [key for key in ("arm", *_WHOLE) if record.get(key) is None]
-    if missing:
-        raise DataError(f"expected a finished round with {', '.join(missing)}")
-    if not isinstance(record["arm"], str) or any(type(record[key]) is not int for key in _WHOLE):
-        raise DataError(
-            f"expected numbers as {', '.join(_WHOLE)} of a round, whole ones, and a name as its arm"
-        )
-    scores = {split: record[split] for split in SPLITS if record.get(split)}
-    if not scores or not all(
-        isinstance(score, dict) and isinstance(score.get("f1"), int | float)
-        for score in scores.values()
-    ):
-        raise DataError('expected "dev" or "test" with an "f1"')
-    try:
-        return Round(
-            number=record["round"],
-            labeled=record["labeled"],
-            tokens=record["tokens"],
-            spans=record["spans"],
-            generated=int(record.get("generated") or 0),
-            scores=scores,
-            augmentation=_counted(record.get("augmentation") or {}),
-            seconds={phase: float(spent) for phase, spent in (record.get("seconds") or {}).items()},
-            stop=record.get("stop"),
-            guard=record.get("guard"),
-        )
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise DataError("expected numbers where a round has numbers", text=str(error)) from error
-
-
-def _counted(augmentation: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said of the augmentation, its counts numbers."""
-    counts = {name: int(number) for name, number in (augmentation.get("counts") or {}).items()}
-    return {**augmentation, "counts": counts}

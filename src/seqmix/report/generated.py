@@ -10,10 +10,11 @@ import numpy as np
 
 from seqmix.data.augmented import Augmented
 from seqmix.data.sentence import Sentence
+from seqmix.loop.round_record import RoundRecord
 from seqmix.report import plots
 from seqmix.report.case import card, cases, html_marked, label, verdict, window_of
 from seqmix.report.comparison import Comparison
-from seqmix.report.curves import Round, Run
+from seqmix.report.curves import Run
 from seqmix.report.markup import note, table
 
 EXAMPLES = 10
@@ -63,7 +64,7 @@ def _counts(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def _accepted(rounds: Sequence[Round]) -> list[float]:
+def _accepted(rounds: Sequence[RoundRecord]) -> list[float]:
     return [rate for round in rounds if (rate := round.acceptance) is not None]
 
 

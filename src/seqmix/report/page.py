@@ -28,7 +28,7 @@ def write_report(
     """
     loaded = load_runs(runs)
     if split is not None and not all(
-        split in round.scores for run in loaded for round in run.rounds
+        split in round.results for run in loaded for round in run.rounds
     ):
         raise DataError(
             f"not every run was scored on {split}; leave the split out to use one that all have"
@@ -71,11 +71,15 @@ def _page(comparison: Comparison) -> str:
 def _time(comparison: Comparison) -> str:
     seconds: dict[str, dict[str, float]] = {}
     for arm, runs in comparison.arms.items():
-        rounds = [round for run in runs for round in run.rounds if round.labeled <= comparison.last]
-        phases = dict.fromkeys(phase for round in rounds for phase in round.seconds)
+        times = [
+            run.seconds.get(record.number, {})
+            for run in runs
+            for record in run.rounds
+            if record.labeled <= comparison.last
+        ]
         seconds[arm] = {
-            phase: sum(round.seconds.get(phase, 0.0) for round in rounds) / len(runs)
-            for phase in phases
+            phase: sum(spent.get(phase, 0.0) for spent in times) / len(runs)
+            for phase in dict.fromkeys(phase for spent in times for phase in spent)
         }
     if not any(sum(by_phase.values()) > 0 for by_phase in seconds.values()):
         return ""

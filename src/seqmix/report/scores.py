@@ -31,7 +31,7 @@ def summary(comparison: Comparison) -> str:
     splits = [comparison.split] + [
         split
         for split in SPLITS
-        if split != comparison.split and all(split in round.scores for round in rounds)
+        if split != comparison.split and all(split in round.results for round in rounds)
     ]
     head = ["arm", "seeds", *(f"F1 on {split}" for split in splits)]
     head.append(f"area under the curve ({comparison.split})")
@@ -145,7 +145,7 @@ def entity_types(comparison: Comparison) -> str:
     gold: dict[str, int] = {}
     for arm, runs in comparison.aligned.items():
         for run in runs:
-            by_type = run.rounds[-1].scores[comparison.split].get("by_type", {})
+            by_type = run.rounds[-1].results[comparison.split].get("by_type", {})
             for type, score in by_type.items():
                 values[arm].setdefault(type, []).append(float(score["f1"]))
                 gold[type] = max(gold.get(type, 0), int(score.get("gold", 0)))

@@ -88,7 +88,7 @@ class Board:
             if self._status is not None:
                 self._status.update(
                     safe(
-                        f"{self._count()}; {job}, round {event.value['round']}: {_figures(event.value)}"
+                        f"{self._count()}; {job}, round {event.value.number}: {event.value.figures}"
                     )
                 )
             return

@@ -14,9 +14,8 @@ from seqmix.app.provenance import DATA, MODELS, summary
 from seqmix.app.sweep.spec import Experiment, Job
 from seqmix.data.files import write_text
 from seqmix.errors import DataError, RunError
-from seqmix.loop.rounds import read_object, read_rounds
+from seqmix.loop.rounds import read_object, read_rounds, read_timings
 from seqmix.loop.run_inputs import read_inputs
-from seqmix.report.curves import load_run
 
 Row = dict[str, Any]
 Runs = dict[tuple[str, str, int], list[Row]]  # by experiment, arm and seed
@@ -50,9 +49,9 @@ COLUMNS = (
 
 def rows_of(job: Job, folder: Path) -> list[Row]:
     """The rows of a finished run; one that was run with other settings is refused."""
-    lines = read_rounds(folder)
+    rounds, timings = read_rounds(folder), read_timings(folder)
     config = load_config(None, folder / "config.toml")
-    if config != job.config or lines[0].get("data", job.arm.data) != job.arm.data:
+    if config != job.config or rounds[0].names.get("data", job.arm.data) != job.arm.data:
         raise RunError(
             f"{folder} was run with another config or other data than {job} has now; give another --out, or move it away"
         )
@@ -62,20 +61,20 @@ def rows_of(job: Job, folder: Path) -> list[Row]:
     )
     rows: list[Row] = []
     asked = 0
-    for line, round in zip(lines, load_run(folder).rounds, strict=True):
-        asked += round.augmentation.get("asked", 0)
-        scores = {
-            f"{split}_{name}": own.get(name)
-            for split, own in round.scores.items()
+    for record in rounds:
+        asked += record.augmentation["asked"]
+        figures = {
+            f"{split}_{name}": scores.get(name)
+            for split, scores in record.results.items()
             for name in ("f1", "precision", "recall")
         }
         row = {
             "experiment": job.experiment, "arm": job.arm.name, "seed": job.seed, "config": job.arm.digest, "data": job.arm.data,
             "preset": job.arm.preset, "policy": config.query.policy, "variant": config.augment.variant, "encoder": config.tagger.encoder,
             "data_digest": summary(inputs, DATA), "models_digest": summary(inputs, MODELS),
-            "round": round.number, "labeled": round.labeled, "tokens": round.tokens, "spans": round.spans, "generated": round.generated,
-            "asked": asked, "accepted": _digits(round.acceptance, 4), **{name: _digits(value, 6) for name, value in scores.items()},
-            "steps": line.get("steps"), "seconds": _digits(sum(round.seconds.values()), 2),
+            "round": record.number, "labeled": record.labeled, "tokens": record.tokens, "spans": record.spans, "generated": record.generated,
+            "asked": asked, "accepted": _digits(record.acceptance, 4), **{name: _digits(value, 6) for name, value in figures.items()},
+            "steps": record.steps, "seconds": _digits(sum(timings.get(record.number, {}).values()), 2),
             "device": about.get("device"), "workers": about.get("workers"), "finished": ended,
         }  # fmt: skip
         rows.append({name: row.get(name) for name in COLUMNS})

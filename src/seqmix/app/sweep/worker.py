@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from seqmix.app.config import Config, Data, text_for
 from seqmix.app.provenance import data_digests, model_digests
@@ -17,6 +16,8 @@ from seqmix.app.sweep.spec import Arm, Job
 from seqmix.data.samples import is_sample
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, RunError, SeqMixError
+from seqmix.loop.events import Event as RunEvent
+from seqmix.loop.events import RoundFinished
 from seqmix.loop.rounds import read_rounds
 from seqmix.scale.local_executor import Emit
 
@@ -116,9 +117,9 @@ def run_job(here: Here, job: Job, emit: Emit) -> None:
     about |= {"device": device if device == "cpu" else about["device"], "workers": here.workers}
     start_files(folder, text_for(folder, job.config), about, {**digests, **model_digests(config)})
 
-    def report(event: dict[str, Any]) -> None:
-        if event["phase"] == "round":
-            emit({name: event[name] for name in ("round", "dev", "test") if name in event})
+    def report(event: RunEvent) -> None:
+        if isinstance(event, RoundFinished):
+            emit(event.record)
 
     run(plan, folder, report)
 
@@ -129,7 +130,7 @@ def finished(folder: Path) -> bool:
         done = read_rounds(folder)
     except RunError:
         return False
-    return bool(done) and done[-1]["stop"] is not None
+    return bool(done) and done[-1].stop is not None
 
 
 def _clear(folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,6 +17,8 @@ from seqmix.app.splits import read_splits
 from seqmix.app.tracking import tracker
 from seqmix.data.samples import is_sample
 from seqmix.errors import ConfigError, DataError
+from seqmix.loop.events import Event, PhaseStarted, Report, RoundFinished
+from seqmix.loop.round_record import RoundRecord
 from seqmix.query.policies import POLICIES
 
 Data = Annotated[
@@ -83,8 +85,7 @@ def simulate(
         f"{training_runs(config)} training runs"
     )
     last = run(plan, out, _reporter(rounds, follow))[-1]
-    f1 = ", ".join(f"{s} F1 {100 * last[s]['f1']:.2f}" for s in ("dev", "test") if s in last)
-    say(f"{last['stop']}; {last['labeled']} labeled sentences, {f1}; in {out}")
+    say(f"{last.stop}; {last.labeled} labeled sentences, {last.figures}; in {out}")
 
 
 def training_runs(config: Config) -> int:
@@ -102,9 +103,7 @@ def training_runs(config: Config) -> int:
     return (rounds + 1) * student + members + guard + table
 
 
-def _reporter(
-    rounds: int, follow: Callable[[dict[str, Any]], None]
-) -> Callable[[dict[str, Any]], None]:
+def _reporter(rounds: int, follow: Callable[[RoundRecord], None]) -> Report:
     """Return what shows round, phase, F1 and time left: on a terminal, or as plain lines."""
     start = time.monotonic()
     spinner = err.status("starting") if err.is_terminal else None
@@ -112,24 +111,19 @@ def _reporter(
         spinner.start()
     first: list[int] = []
 
-    def report(event: dict[str, Any]) -> None:
-        number = event.get("round", 0)
-        first.append(number)
-        if event["phase"] == "round":
-            follow(event["line"])
-            finished = number - first[0] + 1
-            left = (time.monotonic() - start) / finished * (rounds - number)
-            figures = ", ".join(
-                f"{name} F1 {100 * event[name]:.2f}" for name in ("dev", "test") if name in event
-            )
-            say(
-                f"round {number} of {rounds}: {figures}"
-                + (f", about {left:.0f} s left" if number < rounds else "")
-            )
-        elif event["phase"] == "done":
+    def report(event: Event) -> None:
+        if isinstance(event, PhaseStarted):
+            first.append(event.round)
             if spinner is not None:
-                spinner.stop()
+                spinner.update(f"round {event.round} of {rounds}: {event.phase}")
+        elif isinstance(event, RoundFinished):
+            record = event.record
+            follow(record)
+            finished = record.number - first[0] + 1
+            left = (time.monotonic() - start) / finished * (rounds - record.number)
+            ahead = f", about {left:.0f} s left" if record.number < rounds else ""
+            say(f"round {record.number} of {rounds}: {record.figures}{ahead}")
         elif spinner is not None:
-            spinner.update(f"round {number} of {rounds}: {event['phase']}")
+            spinner.stop()
 
     return report

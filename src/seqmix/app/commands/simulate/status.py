@@ -12,8 +12,9 @@ import typer
 from seqmix.app.console import count, emit
 from seqmix.app.options import Json
 from seqmix.errors import RunError
+from seqmix.loop.round_record import SPLITS, RoundRecord
+from seqmix.loop.stopping import Forecast
 
-_SPLITS = ("dev", "test")
 _HEAD = "round  labeled generated  dev F1 test F1  next gain (90 %)"
 Place = Annotated[Path, typer.Argument(help="A run directory or a project folder.")]
 
@@ -31,7 +32,7 @@ def status(path: Place, json_out: Json = False) -> None:
         from seqmix.loop.rounds import read_rounds
 
         rounds = read_rounds(path)
-        facts = {"rounds": rounds}
+        facts = {"rounds": [record.to_json() for record in rounds]}
         text = _run_lines(rounds)
     else:
         raise RunError(
@@ -40,24 +41,24 @@ def status(path: Place, json_out: Json = False) -> None:
     emit(json.dumps(facts, ensure_ascii=False) if json_out else "\n".join(text))
 
 
-def _run_lines(rounds: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _run_lines(rounds: Sequence[RoundRecord]) -> Iterator[str]:
     """Yield one line per round, and whether the run is finished."""
     yield _HEAD
     for record in rounds:
-        f1 = [f"{100 * record[s]['f1']:7.2f}" if s in record else "      –" for s in _SPLITS]
-        counts = f"{record['round']:>5} {record['labeled']:>8} {record['generated']:>9}"
-        yield f"{counts} {' '.join(f1)}  {_gain(record['forecast'])}".rstrip()
-    if rounds and rounds[-1]["stop"]:
-        yield f"stopped: {rounds[-1]['stop']}"
+        scored = record.results
+        f1 = [f"{100 * record.f1(s):7.2f}" if s in scored else "      –" for s in SPLITS]
+        counts = f"{record.number:>5} {record.labeled:>8} {record.generated:>9}"
+        yield f"{counts} {' '.join(f1)}  {_gain(record.forecast)}".rstrip()
+    if rounds and rounds[-1].stop:
+        yield f"stopped: {rounds[-1].stop}"
     else:
         yield "not finished: the same simulate command resumes it"
 
 
-def _gain(forecast: dict[str, float] | None) -> str:
-    if not forecast:
+def _gain(ahead: Forecast | None) -> str:
+    if ahead is None:
         return ""
-    gain, low, high = (f"{100 * forecast[key]:+.2f}" for key in ("gain", "low", "high"))
-    return f"{gain} ({low} to {high})"
+    return f"{100 * ahead.gain:+.2f} ({100 * ahead.low:+.2f} to {100 * ahead.high:+.2f})"
 
 
 def project_lines(facts: dict[str, Any]) -> Iterator[str]:
