@@ -25,13 +25,14 @@ from pathlib import Path
 import numpy as np
 
 from common import load, record, show, varied
+from seqmix.app.build import tagger_loader
 from seqmix.data.sentence import Sentence
-from seqmix.query.uncertainty import Uncertainty
+from seqmix.query.policies import POLICIES
 from seqmix.scale import ranking_job as job
 from seqmix.scale.build_pool import build_pool
 from seqmix.scale.executors import executor_of
 from seqmix.scale.pool import PoolOnDisk, open_pool
-from seqmix.scale.ranking import Best, Part, Scored, Scorer, WorkerState, from_folders, score_unit
+from seqmix.scale.ranking import Best, Part, Scored, Scorer, WorkerState, score_unit
 from seqmix.scale.ranking_job import score_units
 from seqmix.scale.shards import Unit
 from seqmix.starter.loader import load_encoder
@@ -55,7 +56,7 @@ def train(sentences: list[Sentence], layers: int | None, out: Path) -> None:
 
 
 def scorer(model: Path) -> Scorer:
-    return Scorer(Uncertainty(), from_folders([model], "cpu"), TOP)
+    return Scorer(POLICIES["nte"].score, tagger_loader([model], "cpu"), TOP)
 
 
 def plain(pool: PoolOnDisk, model: Path, processes: int) -> list[Scored]:

@@ -24,12 +24,13 @@ from pathlib import Path
 import numpy as np
 
 from common import load, record, show, varied
+from seqmix.app.build import tagger_loader
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
-from seqmix.query.uncertainty import Uncertainty
+from seqmix.query.policies import POLICIES
 from seqmix.scale.build_pool import build_pool
 from seqmix.scale.pool import open_pool
-from seqmix.scale.ranking import Scorer, from_folders
+from seqmix.scale.ranking import Scorer
 from seqmix.scale.ranking_job import score_units
 from seqmix.testing import WordTagger
 
@@ -108,10 +109,10 @@ def step(what: str, pool: Path, n: int, model: Path) -> dict[str, float]:
             "tokens": made.tokens / made.sentences,
         }
     else:
-        load_taggers = by_letters if what == "merge" else from_folders([model], "cpu")
+        load_taggers = by_letters if what == "merge" else tagger_loader([model], "cpu")
         with tempfile.TemporaryDirectory() as side:
             score_units(
-                list(open_pool(pool).units()), Scorer(Uncertainty(), load_taggers, TOP), Path(side)
+                list(open_pool(pool).units()), Scorer(POLICIES["nte"].score, load_taggers, TOP), Path(side)
             )
             found = {"journal": float((Path(side) / "units.jsonl").stat().st_size)}
     status = Path("/proc/self/status").read_text()

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seqmix.app.build import tagger_loader
 from seqmix.app.cli import run
 from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError, ModelError, RunError
@@ -22,7 +23,7 @@ from seqmix.scale import local_executor
 from seqmix.scale import ranking_job as job
 from seqmix.scale.build_pool import build_pool
 from seqmix.scale.pool import PoolOnDisk
-from seqmix.scale.ranking import Best, Part, Scored, Scorer, WorkerState, from_folders
+from seqmix.scale.ranking import Best, Part, Scored, Scorer, WorkerState
 from seqmix.scale.ranking_job import score_units, side_folder, write_scored
 from seqmix.scale.shards import BLOCK, Unit, shard_block
 from seqmix.scale.sources import units_in_place
@@ -87,7 +88,7 @@ def test_each_policy_gives_the_same_bits_in_any_order(
 ) -> None:
     units, scorer = (
         list(pool.units())[1:],
-        Scorer(POLICIES[policy].score, from_folders([model], "cpu"), 40, seed=3),
+        Scorer(POLICIES[policy].score, tagger_loader([model], "cpu"), 40, seed=3),
     )
 
     (forth, _), (back, _) = (
@@ -107,7 +108,7 @@ def test_a_real_tagger_gives_the_same_bits_in_one_process_and_in_two(
 ) -> None:
     units, scorer = (
         list(pool.units()),
-        Scorer(POLICIES[policy].score, from_folders([model], "cpu"), 40, seed=3),
+        Scorer(POLICIES[policy].score, tagger_loader([model], "cpu"), 40, seed=3),
     )
 
     alone, _ = score_units(units, scorer, _made(tmp_path / "a"))
@@ -118,7 +119,7 @@ def test_a_real_tagger_gives_the_same_bits_in_one_process_and_in_two(
 
 def test_scores_are_the_taggers_own(pool: PoolOnDisk, model: Path, tmp_path: Path) -> None:
     best, _ = score_units(
-        list(pool.units()), Scorer(POLICIES["nte"].score, from_folders([model], None), 5), tmp_path
+        list(pool.units()), Scorer(POLICIES["nte"].score, tagger_loader([model], None), 5), tmp_path
     )
 
     for one in best:
@@ -131,7 +132,7 @@ def test_scores_are_the_taggers_own(pool: PoolOnDisk, model: Path, tmp_path: Pat
 def test_a_committee_is_several_taggers(pool: PoolOnDisk, model: Path, tmp_path: Path) -> None:
     last = list(pool.units())[-1]
     best, _ = score_units(
-        [last], Scorer(POLICIES["qbc"].score, from_folders([model, model], None), 5), tmp_path
+        [last], Scorer(POLICIES["qbc"].score, tagger_loader([model, model], None), 5), tmp_path
     )
 
     assert [one.score for one in best] == [0.0] * 5, "twins never disagree"
@@ -251,7 +252,7 @@ def test_what_goes_wrong_in_a_worker_is_one_line_here(pool: PoolOnDisk, tmp_path
     with pytest.raises(RunError, match=r"0000\d.arrow:\d+: .*nothing is not a tagger"):
         score_units(list(pool.units()), gone, _made(tmp_path / "a"), local_executor.run_jobs, 2)
     with pytest.raises(ModelError, match="nothing is not a tagger"):
-        from_folders([tmp_path / "nothing"], None)()
+        tagger_loader([tmp_path / "nothing"], None)()
     with pytest.raises(RunError) as caught:
         score_units(
             list(pool.units()),

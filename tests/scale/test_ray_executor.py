@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from seqmix.app.build import tagger_loader
 from seqmix.app.cli import run
 from seqmix.app.sweep.table import read_results
 from seqmix.errors import ConfigError, MissingExtraError, RunError
@@ -20,7 +21,7 @@ from seqmix.scale import ray_executor
 from seqmix.scale.build_pool import build_pool
 from seqmix.scale.executors import AS_MANY_AS_FIT, executor_of
 from seqmix.scale.local_executor import Event
-from seqmix.scale.ranking import Scorer, from_folders
+from seqmix.scale.ranking import Scorer
 from seqmix.scale.ranking_job import score_units
 from seqmix.scale.ray_executor import run_jobs
 from seqmix.scale.shards import BLOCK
@@ -131,7 +132,7 @@ def test_with_a_worker_and_then_a_node_killed_half_way_the_best_are_those_of_an_
     nodes: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     units = list(build_pool(many(8 * BLOCK), tmp_path / "pool").units())
-    scorer = Scorer(POLICIES["nte"].score, from_folders([model], "cpu"), 100)
+    scorer = Scorer(POLICIES["nte"].score, tagger_loader([model], "cpu"), 100)
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     undisturbed, _ = score_units(units, scorer, tmp_path / "a")

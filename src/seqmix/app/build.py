@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -104,3 +105,15 @@ def build_table(
 def _starter_table(distance: Any) -> Table:
     """Kept for all runs of a process: what CSLS knows about the table takes a CPU ten seconds."""
     return encoder_table(STARTER, distance)
+
+
+def tagger_loader(
+    folders: Sequence[Path], device: str | None, int8: bool = False
+) -> Callable[[], Sequence[Tagger]]:
+    """Return a function that loads taggers and can be sent to a worker."""
+    return partial(_load_taggers, tuple(folder.absolute() for folder in folders), device, int8)
+
+
+def _load_taggers(folders: Sequence[Path], device: str | None, int8: bool) -> list[Tagger]:
+    taggers = [Tagger.load(folder, device) for folder in folders]
+    return [tagger.int8() for tagger in taggers] if int8 else taggers

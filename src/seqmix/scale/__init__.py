@@ -1,1 +1,1 @@
-"""What outgrows one process: pools on disk, scores of millions of sentences, and work spread over processes or a Ray cluster."""
+"""Pools on disk, and work on millions of sentences in processes or on a Ray cluster."""

@@ -1,8 +1,8 @@
-"""Build a pool out of a stream of sentences, in memory that does not grow with it.
+"""Build a pool from a stream of sentences in bounded memory.
 
-What is read is dealt out to 256 files by its digest as it comes; then each file is sorted, rid of repeats and copied into the shards. So
-a pool stands in the order of its digests, whatever order it was read in, and its blocks and their scores with it. A build that fails
-or is killed is started over: what it left is swept away, and pool.json comes last.
+Sentences go to 256 files by their digest; each file is sorted, its repeats are dropped, and it is
+copied to the shards. A pool is thus in the order of digests, whatever order it was read in.
+A build that was interrupted starts over.
 """
 
 from __future__ import annotations
@@ -38,12 +38,9 @@ from seqmix.scale.shards import (
 
 SHARD = 100_000  # sentences
 IDS = ("given", "content")
-_HELD, _BYTES = (
-    1 << 16,
-    1 << 26,
-)  # sentences, or bytes of them, in memory before they go to their files
+_HELD, _BYTES = 1 << 16, 1 << 26  # sentences, or their bytes, in memory before they are written
 _FILE = 1 << 28  # bytes of a file that is sorted in memory
-Progress = Callable[[str, int], None]  # what is being done, and to how many sentences it was done
+Progress = Callable[[str, int], None]  # the phase, and how many sentences it has done
 
 
 def build_pool(
@@ -53,78 +50,81 @@ def build_pool(
     ids: str = "given",
     progress: Progress = lambda what, n: None,
 ) -> PoolOnDisk:
-    """Every sentence once, by the lowest of its ids; empty ones and -DOCSTART- left out, labels left behind.
+    """Write every sentence once, by its lowest id, without labels; skip empty ones and -DOCSTART-.
 
-    Sentences keep their ids, which must then differ, or (`ids="content"`) are called by the digest of their tokens.
+    Ids must differ; with `ids="content"` they are digests of the tokens.
     """
     if ids not in IDS:
         raise ConfigError(f"ids must be {' or '.join(IDS)}; got {ids!r}")
     if shard_size < 1:
         raise ConfigError(f"--shard-size is {shard_size}; a shard has at least one sentence")
-    arrow()  # if it is missing, that is said before anything is read
+    arrow()  # reports a missing pyarrow before anything is read
     with locked(out):
         _sweep(out)
         try:
-            pool = _built(sentences, out, shard_size, ids, progress)
+            pool = _build(sentences, out, shard_size, ids, progress)
         except BaseException:
-            _sweep(
-                out
-            )  # a build begins at the beginning, so nothing of it is of use, and it can be large
+            _sweep(out)  # a build cannot be resumed, and what is left of it can be large
             raise
         describe(pool)
     return pool
 
 
-def _built(
+def _build(
     sentences: Iterable[Sentence], out: Path, shard_size: int, ids: str, progress: Progress
 ) -> PoolOnDisk:
-    """The shards, all of them, and what pool.json is to say."""
+    """Write the shards and return the pool."""
     work, counts = out / "building", Counter[str]()
     (work / "read").mkdir(parents=True)
-    _deal(_told(_read(sentences, ids, counts), partial(progress, "reading")), work / "read", counts)
+    _deal(
+        _counted(_read(sentences, ids, counts), partial(progress, "reading")), work / "read", counts
+    )
     if not any((work / "read").iterdir()):
         raise DataError(none_left(counts))
-    blocks = _told(whole_blocks(_in_order(work / "read", counts)), partial(progress, "writing"))
+    blocks = _counted(whole_blocks(_in_order(work / "read", counts)), partial(progress, "writing"))
     if ids == "content":
-        pool = _copied(blocks, out, shard_size, counts)
+        pool = _write(blocks, out, shard_size, counts)
     else:
         names = Buckets(work / "names")
-        pool = _copied(_named(blocks, names), out, shard_size, counts)
+        pool = _write(_named(blocks, names), out, shard_size, counts)
         _check_names(names, pool)
     shutil.rmtree(work)
     return pool
 
 
 def none_left(counts: Mapping[str, int]) -> str:
-    """What to say when nothing that was read is worth asking."""
+    """Return the error message for a source without sentences that can be labeled."""
     left_out = ", ".join(f"{n} {why}" for why, n in counts.items() if n)
     return "expected sentences for a pool, but there are none" + (
         f" ({left_out} left out)" if left_out else ""
     )
 
 
-def same_id(one: Sentence, other: Sentence) -> DataError:
-    """Two sentences that differ must not share an id, or an answer to one would be taken for the other's."""
-    first, second = sorted((one, other), key=lambda sentence: sentence.tokens)
+def same_id(*sentences: Sentence) -> DataError:
+    """Return the error for two sentences that share an id, as their answers would be confused."""
+    first, second = sorted(sentences, key=lambda sentence: sentence.tokens)
     return DataError(
-        f"two sentences have the id {one.id!r}; rename a file, or use digests of the tokens as ids: seqmix rank --pool FOLDER --read ids=content",
+        f"two sentences have the id {first.id!r}; rename a file, or use digests of the tokens as ids: "
+        "seqmix rank --pool FOLDER --read ids=content",
         text=f"{' '.join(first.tokens)} / {' '.join(second.tokens)}",
     )
 
 
-def _told(blocks: Iterable[Batch], tell: Callable[[int], None]) -> Iterator[Batch]:
-    """The same blocks; how many sentences have gone by is told."""
+def _counted(blocks: Iterable[Batch], report: Callable[[int], None]) -> Iterator[Batch]:
+    """Yield the same blocks and report the number of sentences so far."""
     seen = 0
     for block in blocks:
         yield block
         seen += block.num_rows
-        tell(seen)
+        report(seen)
 
 
 def _sweep(out: Path) -> None:
-    """Room for a build: what an unfinished one left goes; a finished pool, or anything that is not ours, is not touched."""
+    """Remove what an unfinished build left; refuse a finished pool and files that are not ours."""
     if is_pool(out):
-        raise DataError("a pool is there already; give another --out, or remove it first", out)
+        raise DataError(
+            "the folder holds a pool already; name another folder, or remove it first", out
+        )
     strange = next(
         (
             p
@@ -146,7 +146,7 @@ def _sweep(out: Path) -> None:
 
 
 def _read(sentences: Iterable[Sentence], ids: str, counts: Counter[str]) -> Iterator[Batch]:
-    """Blocks of what is worth asking."""
+    """Yield blocks of sentences that can be labeled."""
     source = iter(sentences)
     while chunk := list(islice(source, BLOCK)):
         kept = [sentence for sentence in chunk if worth_asking(sentence)]
@@ -162,20 +162,20 @@ def _read(sentences: Iterable[Sentence], ids: str, counts: Counter[str]) -> Iter
 
 
 def sentence_key(sentence: Sentence) -> bytes:
-    """The digest of a sentence's tokens, once it is certain that it can be written."""
+    """Return the digest of the tokens after checking that the sentence can be written."""
     try:
         sentence.id.encode()
         return key_of(sentence.tokens)
     except UnicodeEncodeError as error:
         text = " ".join(sentence.tokens)
         raise DataError(
-            f"sentence {sentence.id!r}: expected whole characters, found half of a surrogate pair",
+            f"sentence {sentence.id!r}: expected whole characters; got half of a surrogate pair",
             text=text,
         ) from error
 
 
 def _deal(blocks: Iterable[Batch], folder: Path, counts: Counter[str], byte: int = 0) -> None:
-    """Sentences to 256 files by this byte of their digest; repeats that come close together are left out already."""
+    """Append sentences to 256 files by a byte of their digest, dropping repeats that are close."""
     pa = arrow()
     for stretch in _stretches(blocks):
         kept = _each_once(stretch)
@@ -196,7 +196,7 @@ def _deal(blocks: Iterable[Batch], folder: Path, counts: Counter[str], byte: int
 
 
 def _dealt(path: Path) -> Iterator[Batch]:
-    """What went to one of the files: a stream for each time that something did."""
+    """Yield the batches of a file, which has one stream per write."""
     pa = arrow()
     with as_data_error(path), pa.OSFile(str(path)) as file:
         while file.tell() < file.size():
@@ -205,7 +205,7 @@ def _dealt(path: Path) -> Iterator[Batch]:
 
 
 def _stretches(blocks: Iterable[Batch]) -> Iterator[Batch]:
-    """Blocks put together, so that what goes to one file at a time is worth a write."""
+    """Join blocks, so that each write to a file is worth its cost."""
     held: list[Batch] = []
     for block in blocks:
         held.append(block)
@@ -220,7 +220,10 @@ def _stretches(blocks: Iterable[Batch]) -> Iterator[Batch]:
 
 
 def _in_order(folder: Path, counts: Counter[str], byte: int = 0) -> Iterator[Batch]:
-    """Every sentence once, in the order of digests. A large file is dealt out again; each goes when it is used up."""
+    """Yield every sentence once in the order of digests, and remove the files.
+
+    A file that is too large to be sorted in memory is split by the next byte.
+    """
     for file in sorted(folder.iterdir()):
         if file.stat().st_size > _FILE and byte < 7:
             part = file.with_suffix(".part")
@@ -238,7 +241,7 @@ def _in_order(folder: Path, counts: Counter[str], byte: int = 0) -> Iterator[Bat
 
 
 def _each_once(batch: Batch) -> NDArray[np.int64]:
-    """The rows in the order of their digests, one of each: that with the lowest id, whichever came first."""
+    """Return one row per digest, in their order: the one with the lowest id."""
     high, low = _keys(batch)
     order = np.lexsort((low, high))
     new = np.ones(len(order), dtype=bool)
@@ -254,7 +257,7 @@ def _each_once(batch: Batch) -> NDArray[np.int64]:
 
 
 def _keys(batch: Batch) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The digests as two numbers each, that order as their bytes do."""
+    """Return the digests as two numbers each, which sort as their bytes do."""
     column = batch.column("digest")
     pairs = (
         np.frombuffer(column.buffers()[1], dtype=">u8")
@@ -264,8 +267,8 @@ def _keys(batch: Batch) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     return pairs[:, 0], pairs[:, 1]
 
 
-def _copied(blocks: Iterable[Batch], out: Path, size: int, counts: Counter[str]) -> PoolOnDisk:
-    """The shards, in whole blocks."""
+def _write(blocks: Iterable[Batch], out: Path, size: int, counts: Counter[str]) -> PoolOnDisk:
+    """Write the shards in whole blocks."""
     sentences = tokens = longest = 0
     digest = blake2b(digest_size=16)
     with ShardWriter(out, size) as writer:
@@ -285,7 +288,7 @@ def _copied(blocks: Iterable[Batch], out: Path, size: int, counts: Counter[str])
 
 
 def _named(blocks: Iterable[Batch], names: Buckets) -> Iterator[Batch]:
-    """The same blocks; their ids are noted down."""
+    """Yield the same blocks and collect their ids."""
     for block in blocks:
         yield block
         for id in block.column("id").to_pylist():
@@ -293,7 +296,6 @@ def _named(blocks: Iterable[Batch], names: Buckets) -> Iterator[Batch]:
 
 
 def _check_names(names: Buckets, pool: PoolOnDisk) -> None:
-    """Refuse two sentences of one id."""
+    """Refuse two sentences with the same id."""
     for places, before in names.repeats():
-        one, other = (next(islice(pool, at, None)) for at in (int(before[0]), int(places[0])))
-        raise same_id(one, other)
+        raise same_id(*(next(islice(pool, int(at[0]), None)) for at in (before, places)))

@@ -1,7 +1,6 @@
-"""Find repeats among any number of keys in bounded memory: keys go to 256 files by their first byte, and each file is sorted by itself.
+"""Find repeated keys in bounded memory: they go to 256 files, each of which is sorted by itself.
 
-A key is 16 bytes (128 bits of BLAKE2): among a billion sentences, two different ones share a key with a chance of 10⁻²¹. A record is 24
-bytes on disk, so the part of a billion that is in memory at one time is 94 MB.
+A key is 128 bits of BLAKE2: two of a billion sentences share one with a chance of 10⁻²¹.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ Places = NDArray[np.int64]
 
 
 def key_of(tokens: Sequence[str]) -> bytes:
-    """The key of a sentence's tokens. subtle: their lengths are part of it, so that no token's content can pass for a boundary."""
+    """Return the key of tokens; it includes their lengths, or ["ab"] would equal ["a", "b"]."""
     lengths = ",".join(map(str, map(len, tokens)))
     return blake2b(f"{lengths}\n{''.join(tokens)}".encode(), digest_size=KEY).digest()
 
 
 class Buckets:
-    """Keys and the places they were met at, in files under a folder of their own."""
+    """Keys and the places at which they occur, in files of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -35,7 +34,7 @@ class Buckets:
         self._met = self._stored = 0
 
     def add(self, key: bytes) -> None:
-        """The next key; places are counted from 0."""
+        """Add the next key; places are counted from 0."""
         self._held += key
         self._met += 1
         if self._met - self._stored == _HELD:
@@ -45,7 +44,7 @@ class Buckets:
         return self._met
 
     def repeats(self) -> Iterator[tuple[Places, Places]]:
-        """Places whose key was met before, and beside each the place before."""
+        """Yield places whose key occurred before, each with the place before it."""
         self._store()
         for file in sorted(self.folder.iterdir()):
             records = np.fromfile(file, dtype=_RECORD)

@@ -1,4 +1,4 @@
-"""A source of moderate size as blocks of JSON lines beside the output: the order and the blocks of a pool on disk, without Arrow."""
+"""A source of moderate size as JSON lines, in the order and blocks of a pool on disk."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from seqmix.scale.pool import worth_asking
 from seqmix.scale.shards import BLOCK, Unit
 
 SUFFIX = ".blocks.jsonl"
-SENTENCES, TOKENS = 50_000, 5_000_000  # more than either is a matter for a pool on disk
+SENTENCES, TOKENS = 50_000, 5_000_000  # more than either goes to a pool on disk
 
 
 def held(sentences: Iterable[Sentence]) -> tuple[list[Sentence], Iterable[Sentence]]:
-    """As many sentences as memory should hold, and all of them again if there are more, else none."""
+    """Return all sentences in memory, or none and an iterator over all if there are too many."""
     source, kept, tokens = iter(sentences), list[Sentence](), 0
     for sentence in source:
         kept.append(sentence)
@@ -31,7 +31,10 @@ def held(sentences: Iterable[Sentence]) -> tuple[list[Sentence], Iterable[Senten
 
 
 def write_blocks(sentences: Sequence[Sentence], folder: Path) -> tuple[list[Unit], dict[str, int]]:
-    """Every sentence once, by the lowest of its ids, in the order of digests; how many were left out, by reason."""
+    """Write every sentence once, by its lowest id, in the order of digests.
+
+    Return the units, and how many sentences were left out by reason.
+    """
     counts = Counter[str]()
     unique: dict[bytes, Sentence] = {}
     for sentence in sentences:
@@ -40,7 +43,7 @@ def write_blocks(sentences: Sequence[Sentence], folder: Path) -> tuple[list[Unit
             continue
         key = sentence_key(sentence)
         counts["repeated"] += key in unique
-        unique[key] = min(unique.get(key, sentence), sentence, key=lambda one: one.id)
+        unique[key] = min(unique.get(key, sentence), sentence, key=lambda sentence: sentence.id)
     if not unique:
         raise DataError(none_left(counts))
     names: dict[str, Sentence] = {}
@@ -54,14 +57,13 @@ def write_blocks(sentences: Sequence[Sentence], folder: Path) -> tuple[list[Unit
     for number, first in enumerate(range(0, len(ordered), BLOCK)):
         block = ordered[first : first + BLOCK]
         path = (folder / f"{number:05d}{SUFFIX}").absolute()
-        path.write_text(
-            "".join(json.dumps([one.id, one.tokens]) + "\n" for one in block), encoding="utf-8"
-        )
+        lines = (json.dumps([sentence.id, sentence.tokens]) + "\n" for sentence in block)
+        path.write_text("".join(lines), encoding="utf-8")
         units.append(Unit(str(path), number, first, 0, len(block)))
     return units, {why: n for why, n in sorted(counts.items()) if n}
 
 
 def plain_block(unit: Unit) -> list[Sentence]:
-    """The sentences of one block."""
+    """Return the sentences of a block."""
     with Path(unit.path).open(encoding="utf-8") as file:
         return [Sentence(id, tuple(tokens)) for id, tokens in map(json.loads, file)]

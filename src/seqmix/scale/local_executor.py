@@ -29,7 +29,7 @@ _PATIENCE = 20.0  # seconds for a worker to leave
 
 @dataclass(frozen=True)
 class Event(Generic[J]):
-    """What happened to a job: it emitted a value, is done with a result, or failed with an error."""
+    """A job emitted a value, is done with a result, or failed with an error."""
 
     kind: Literal["emitted", "done", "failed"]
     job: J

@@ -1,4 +1,4 @@
-"""Other people's Parquet shards, read where they lie: columns `tokens` (lists of strings) or `text`, and `id` if they have one."""
+"""Read Parquet files: columns `tokens` (lists of strings) or `text`, and `id` if there is one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from seqmix.extras import import_extra
 from seqmix.scale.shards import BLOCK, Unit, as_data_error
 
 SUFFIX = ".parquet"
-_STRETCH = (
-    16 * BLOCK
-)  # rows of a row group that are one unit: row groups can be huge, and one is decoded from its start
+_STRETCH = 16 * BLOCK  # rows per unit: row groups can be huge and are decoded from their start
 
 
 def parquet_units(path: Path) -> Iterator[Unit]:
-    """Stretches of each row group; only the footer is read."""
+    """Yield stretches of each row group; only the footer is read."""
     with as_data_error(path), _module().ParquetFile(path) as file:
         sizes = [
             file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)
@@ -32,7 +30,7 @@ def parquet_units(path: Path) -> Iterator[Unit]:
 
 
 def parquet_blocks(unit: Unit) -> Iterator[list[Sentence]]:
-    """The sentences of a unit, block by block; blocks are counted from the start of the row group."""
+    """Yield the sentences of a unit in blocks, counted from the start of the row group."""
     path = Path(unit.path)
     with as_data_error(path), _module().ParquetFile(path) as file:
         at = 0
@@ -46,20 +44,20 @@ def parquet_blocks(unit: Unit) -> Iterator[list[Sentence]]:
                 return
 
 
-def _columns(there: list[str], path: Path) -> list[str]:
-    content = next((name for name in ("tokens", "text") if name in there), None)
+def _columns(names: list[str], path: Path) -> list[str]:
+    content = next((name for name in ("tokens", "text") if name in names), None)
     if content is None:
         raise DataError(
-            'expected a column "tokens" (lists of strings) or "text"', path, None, ", ".join(there)
+            'expected a column "tokens" (lists of strings) or "text"', path, None, ", ".join(names)
         )
-    return [name for name in ("id", content) if name in there]
+    return [name for name in ("id", content) if name in names]
 
 
 def _sentences(columns: dict[str, list[Any]], path: Path, first: int) -> Iterator[Sentence]:
-    """Without an id, a sentence is called by its place in its file, as in other formats."""
+    """Yield sentences; without an id, one is named by its place in the file."""
     for number, content in enumerate(columns.get("tokens", columns.get("text", ())), 1):
-        given = columns["id"][number - 1] if "id" in columns else None
-        id = str(given) if given is not None else f"{path.stem}:{first + number}"
+        name = columns["id"][number - 1] if "id" in columns else None
+        id = str(name) if name is not None else f"{path.stem}:{first + number}"
         if isinstance(content, str):
             yield from_text(id, content)
         elif content is None or (

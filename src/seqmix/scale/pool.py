@@ -1,8 +1,8 @@
-"""A pool as a folder on disk: shards of blocks, every sentence once, described in `pool.json`, which is written last.
+"""A pool on disk: a folder of shards with every sentence once.
 
-pool.json      what is in it: counts, shards, a digest of everything
+pool.json      its counts, shards and digest; written last
 00000.arrow    columns id, tokens, digest
-building/      while it is built; a folder without pool.json is a build that was broken off
+building/      while it is built; a folder without pool.json is an unfinished build
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class PoolOnDisk:
-    """What pool.json says."""
+    """A pool as pool.json describes it."""
 
     folder: Path
     sentences: int
@@ -46,11 +46,11 @@ class PoolOnDisk:
 
     @property
     def bytes(self) -> int:
-        """What its shards take on the disk."""
+        """The size of its shards on disk."""
         return sum(shard.bytes for shard in self.shards)
 
     def units(self) -> Iterator[Unit]:
-        """Its blocks, in order."""
+        """Yield its blocks in order."""
         for shard in self.shards:
             yield from shard_units((self.folder / shard.file).absolute(), shard.sentences)
 
@@ -64,26 +64,27 @@ class PoolOnDisk:
 
 
 def is_pool(folder: Path) -> bool:
-    """Whether a finished pool is there."""
+    """Return whether the folder holds a finished pool."""
     return (folder / DESCRIPTION).is_file()
 
 
 def open_pool(folder: Path) -> PoolOnDisk:
-    """A finished pool, once it is certain that its files are all there."""
+    """Open a finished pool after checking that all of its files are there."""
     try:
-        described: dict[str, Any] = dict(
+        description: dict[str, Any] = dict(
             json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
         )
     except FileNotFoundError:
         raise DataError(
-            f"expected a pool, which has a {DESCRIPTION}; build one with seqmix rank TEXT --pool FOLDER",
+            f"expected a pool, which has a {DESCRIPTION}; "
+            "build one with seqmix rank TEXT --pool FOLDER",
             folder,
         ) from None
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise DataError(
             f"expected a readable {DESCRIPTION} ({error}); build the pool again", folder
         ) from error
-    kind, version = described.pop("kind", None), described.pop("format_version", None)
+    kind, version = description.pop("kind", None), description.pop("format_version", None)
     if (kind, version) != (_KIND, FORMAT_VERSION):
         raise DataError(
             f"expected a pool of format {FORMAT_VERSION}, which this version of seqmix reads",
@@ -93,7 +94,7 @@ def open_pool(folder: Path) -> PoolOnDisk:
     try:
         pool = PoolOnDisk(
             folder,
-            **{**described, "shards": tuple(Shard(**shard) for shard in described["shards"])},
+            **{**description, "shards": tuple(Shard(**shard) for shard in description["shards"])},
         )
     except (KeyError, TypeError) as error:
         raise DataError(
@@ -103,23 +104,25 @@ def open_pool(folder: Path) -> PoolOnDisk:
         path = folder / shard.file
         size = path.stat().st_size if path.is_file() else None
         if size != shard.bytes:
-            found = "but it is not there" if size is None else f"but it has {size}"
+            actual = "but it is not there" if size is None else f"but it has {size}"
             raise DataError(
-                f"expected a shard of {shard.bytes} bytes, {found}; copy it again, or build the pool again",
+                f"expected a shard of {shard.bytes} bytes, {actual}; "
+                "copy it again, or build the pool again",
                 path,
             )
     return pool
 
 
 def describe(pool: PoolOnDisk) -> None:
-    """Write pool.json: from now on the pool is there."""
-    told = {name: value for name, value in asdict(pool).items() if name != "folder"}
+    """Write pool.json, which finishes the pool."""
+    description = {name: value for name, value in asdict(pool).items() if name != "folder"}
     write_text(
         pool.folder / DESCRIPTION,
-        json.dumps({"format_version": FORMAT_VERSION, "kind": _KIND, **told}, indent=1) + "\n",
+        json.dumps({"format_version": FORMAT_VERSION, "kind": _KIND, **description}, indent=1)
+        + "\n",
     )
 
 
 def worth_asking(sentence: Sentence) -> bool:
-    """Whether anybody could label it: it has tokens, and is no -DOCSTART-."""
+    """Return whether a sentence can be labeled: it has tokens and is not a -DOCSTART-."""
     return bool(sentence.tokens) and sentence.tokens[0] != DOCSTART

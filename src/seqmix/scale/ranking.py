@@ -1,15 +1,13 @@
-"""Score a block of sentences by a query policy, and keep the best of all blocks seen.
+"""Score blocks of sentences by a query policy, and keep the best of all blocks.
 
-The policy is the loop's own, looking at a view of one block, so a pool of any size gets the scores a loop would give. That needs a policy
-whose score of a sentence hangs on nothing but the sentence and the tagger.
+Scores are those a loop would compute. The policy must score each sentence by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from pathlib import Path
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +18,7 @@ from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
 from seqmix.protocols import Score, Tagger
 from seqmix.query.spec import top
+from seqmix.scale.local_executor import Emit
 from seqmix.scale.shards import Unit
 from seqmix.scale.sources import blocks
 
@@ -33,33 +32,33 @@ class Scored(NamedTuple):
 
 
 class Best:
-    """The `top` highest scores so far, best first; ties go to the lower id, so the order they came in leaves no trace."""
+    """The `top` highest scores so far, best first; ties go to the lower id."""
 
     def __init__(self, top: int) -> None:
         self.top = top
         self.kept: list[Scored] = []
 
     def take(self, new: Iterable[Scored]) -> list[Scored]:
-        """Add what is good enough; those of the new that are kept, in order."""
+        """Add new sentences and return those of them that are kept, in order."""
         if len(self.kept) == self.top:
             last = _rank(self.kept[-1])
-            new = [one for one in new if _rank(one) < last]
+            new = [scored for scored in new if _rank(scored) < last]
         else:
             new = list(new)
         if not new:
             return []
         self.kept = sorted(self.kept + new, key=_rank)[: self.top]
         last = _rank(self.kept[-1])
-        return sorted((one for one in new if _rank(one) <= last), key=_rank)
+        return sorted((scored for scored in new if _rank(scored) <= last), key=_rank)
 
 
-def _rank(one: Scored) -> tuple[float, str]:
-    return -one.score, one.id
+def _rank(scored: Scored) -> tuple[float, str]:
+    return -scored.score, scored.id
 
 
 @dataclass(frozen=True)
 class Scorer:
-    """What is asked of every sentence. `load` is called once in each worker: the tagger, or a committee, the first of which speaks."""
+    """How to score sentences; `load` returns the tagger, or a committee, once per worker."""
 
     score: Score
     load: Callable[[], Sequence[Tagger]]
@@ -67,11 +66,16 @@ class Scorer:
     seed: int = 0
 
     def scores(self, block: Sequence[Sentence], taggers: Sequence[Tagger]) -> list[Scored]:
-        """One a sentence. subtle: generators start anew for each block, so that dropout masks and lots are the same in all of them."""
+        """Score each sentence of a block.
+
+        subtle: generators start again with each block, so that scores do not depend on the order
+        in which a worker comes to its blocks.
+        """
         pool = Pool({sentence.id: sentence for sentence in block})
         if len(pool.unlabeled) != len(block):
             raise DataError(
-                "two sentences of one block have the same id; seqmix rank --pool FOLDER --read ids=content gives each its own"
+                "two sentences of one block have the same id; "
+                "seqmix rank --pool FOLDER --read ids=content uses digests as ids"
             )
         view = TaggerView(pool, taggers[0], lambda: taggers, {}, np.random.default_rng(self.seed))
         scores = top(self.score(view), len(block), np.random.default_rng(self.seed))
@@ -80,16 +84,16 @@ class Scorer:
 
 @dataclass(frozen=True)
 class Part:
-    """What a worker gives for one unit: how many sentences it saw, and those that may be among the best."""
+    """The result of one unit: how many sentences it has, and those that may be among the best."""
 
     seen: int
     best: tuple[Scored, ...]
 
 
 class WorkerState:
-    """One worker's place: the taggers, loaded once, and its own best so far.
+    """The taggers of a worker, loaded once, and its best so far.
 
-    What it gives for a unit leaves out what is worse than the best it gave before, so little goes over the wire however large the pool.
+    Results leave out what is worse than the best it returned before, so they stay small.
     """
 
     def __init__(self, scorer: Scorer) -> None:
@@ -98,33 +102,19 @@ class WorkerState:
         self._best = Best(scorer.top)
 
     def score(self, unit: Unit) -> Part:
-        """The sentences of a unit, block by block."""
-        seen, good = 0, Best(self.scorer.top)
+        """Score the sentences of a unit, block by block."""
+        seen, best = 0, Best(self.scorer.top)
         for block in blocks(unit):
             seen += len(block)
-            good.take(self._best.take(self.scorer.scores(block, self._taggers)))
-        return Part(seen, tuple(good.kept))
+            best.take(self._best.take(self.scorer.scores(block, self._taggers)))
+        return Part(seen, tuple(best.kept))
 
 
-def score_unit(scorer: Scorer, unit: Unit, tell: Callable[[object], None]) -> Part:
-    """What a worker process does; it has done nothing else before and is given one scorer only."""
+def score_unit(scorer: Scorer, unit: Unit, emit: Emit) -> Part:
+    """Score a unit in a worker process, which has one scorer only."""
     return _worker_state(scorer).score(unit)
 
 
 @lru_cache(maxsize=1)
 def _worker_state(scorer: Scorer) -> WorkerState:
     return WorkerState(scorer)
-
-
-def from_folders(
-    folders: Sequence[Path], device: str | None, int8: bool = False
-) -> Callable[[], Sequence[Tagger]]:
-    """A way to load taggers that can be sent to a worker."""
-    return partial(_load, tuple(str(folder.absolute()) for folder in folders), device, int8)
-
-
-def _load(folders: Sequence[str], device: str | None, int8: bool) -> list[Tagger]:
-    from seqmix.tagger import Tagger as Trained  # here, since it loads torch
-
-    taggers = [Trained.load(folder, device) for folder in folders]
-    return [tagger.int8() for tagger in taggers] if int8 else list(taggers)

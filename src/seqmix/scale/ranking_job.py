@@ -1,11 +1,12 @@
-"""A scoring job: units out, their best back, merged in a stream and written down as they come, so that a killed job goes on.
+"""A ranking job, which is resumed after it was interrupted.
 
-The driver holds the best so far and the list of units, never the pool. Beside the output lies a folder while the job is not finished:
+Units are scored, and the best of each merged and journaled, so the pool is never held in memory.
+The folder of an unfinished job lies beside its output:
 
-OUT.parts/job.json       what is asked of what; another job is refused
-OUT.parts/units.jsonl    a line a finished unit: its key, the sentences seen, and what of it may be among the best
+OUT.parts/job.json       the settings of the job; another job is refused
+OUT.parts/units.jsonl    one line per finished unit: key, sentences seen, candidates for the best
 OUT.parts/blocks/        sources that cannot be read from the middle, block by block
-OUT.parts/pool/          the same of large ones, as a pool
+OUT.parts/pool/          the same for large sources, as a pool
 """
 
 from __future__ import annotations
@@ -28,28 +29,28 @@ from seqmix.scale.ranking import Best, Part, Scored, Scorer, WorkerState, score_
 from seqmix.scale.shards import Unit
 
 FORMAT_VERSION = 1
-Progress = Callable[[int, int], None]  # sentences seen now, and rows of all units that are done
+Progress = Callable[[int, int], None]  # sentences seen, and rows of finished units
 
 
 @contextmanager
 def side_folder(out: Path, about: dict[str, Any]) -> Iterator[Path]:
-    """The folder of an unfinished job, for this process alone; it goes when the job ends well, or before anything is done."""
+    """Lock the folder of an unfinished job; it is removed when the job succeeds or never began."""
     folder = out.with_name(out.name + ".parts")
     with locked(folder):
-        asked = {"format_version": FORMAT_VERSION, **about}
+        settings = {"format_version": FORMAT_VERSION, **about}
         note = folder / "job.json"
         if note.exists():
-            there = _read_json(note)
-            other = sorted(
-                key for key in asked.keys() | there.keys() if asked.get(key) != there.get(key)
-            )
-            if other:
-                what = ", ".join(f"{key} {there.get(key)!r}" for key in other)
+            before = _read_json(note)
+            keys = settings.keys() | before.keys()
+            changed = sorted(key for key in keys if settings.get(key) != before.get(key))
+            if changed:
+                what = ", ".join(f"{key} {before.get(key)!r}" for key in changed)
                 raise RunError(
-                    f"{folder} holds another unfinished job, with {what}; give another --out, or remove the folder"
+                    f"{folder} holds another unfinished job, with {what}; "
+                    "give another --out, or remove the folder"
                 )
         else:
-            write_text(note, json.dumps(asked, indent=1, ensure_ascii=False) + "\n")
+            write_text(note, json.dumps(settings, indent=1, ensure_ascii=False) + "\n")
         try:
             yield folder
         except BaseException:
@@ -60,7 +61,7 @@ def side_folder(out: Path, about: dict[str, Any]) -> Iterator[Path]:
 
 
 def _begun(folder: Path) -> bool:
-    """Whether there is anything to go on with; a job that was refused at once leaves nothing in the way of the next."""
+    """Return whether there is anything to resume; a job that was refused at once leaves nothing."""
     journal = folder / "units.jsonl"
     return (
         is_pool(folder / "pool")
@@ -77,7 +78,10 @@ def score_units(
     workers: int = 1,
     progress: Progress = lambda seen, done: None,
 ) -> tuple[list[Scored], int]:
-    """The best of all units, and how many sentences they have. Without an executor this process does it all."""
+    """Return the best of all units and how many sentences they have.
+
+    Without an executor, this process scores all units.
+    """
     best, finished = Best(scorer.top), {}
     for key, part in _read_journal(folder / "units.jsonl"):
         best.take(part.best)
@@ -95,9 +99,8 @@ def score_units(
                 raise error
             if event.kind == "done":
                 part: Part = event.value
-                file.write(
-                    json.dumps([event.job.key, part.seen, part.best], ensure_ascii=False) + "\n"
-                )
+                record = [event.job.key, part.seen, part.best]
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
                 file.flush()
                 best.take(part.best)
                 seen, done = seen + part.seen, done + len(event.job)
@@ -110,27 +113,24 @@ def score_units(
             state = WorkerState(scorer)
             for unit in todo:
                 on_event(Event("done", unit, state.score(unit)))
-    if len({one.id for one in best.kept}) != len(best.kept):
+    if len({scored.id for scored in best.kept}) != len(best.kept):
         raise DataError(
-            "two of the best sentences have the same id; seqmix rank --pool FOLDER --read ids=content gives each its own"
+            "two of the best sentences have the same id; "
+            "seqmix rank --pool FOLDER --read ids=content uses digests as ids"
         )
     return best.kept, seen
 
 
 def write_scored(scored: Sequence[Scored], out: Path) -> None:
-    """JSON lines that any reader of sentences takes."""
-    with replacing(out) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
-        for one in scored:
-            file.write(
-                json.dumps(
-                    {"id": one.id, "score": one.score, "tokens": one.tokens}, ensure_ascii=False
-                )
-                + "\n"
-            )
+    """Write sentences with their scores as JSON lines, which can be read as sentences."""
+    with replacing(out) as unfinished, unfinished.open("w", encoding="utf-8", newline="\n") as file:
+        for score, id, tokens in scored:
+            record = {"id": id, "score": score, "tokens": tokens}
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
 def _read_journal(path: Path) -> Iterator[tuple[str, Part]]:
-    """The finished units; a line that was cut short when a job was killed is taken off the file."""
+    """Yield the finished units, and cut off a last line that is incomplete."""
     if not path.exists():
         return
     end = 0

@@ -1,8 +1,7 @@
-"""Sentences on disk in blocks that can be read from the middle: Arrow files.
+"""Sentences on disk in blocks that can be read from the middle: uncompressed Arrow IPC files.
 
-Shards are Arrow IPC files, not compressed: a block is read where it lies, through the page cache that all workers of a machine share,
-and takes no memory but its own. A block is also what is batched and scored together. subtle: the last bits of a score hang on the batch
-it was computed in, so what stands in a block must not hang on who reads it; however work is divided, a block is never cut.
+subtle: the last bits of a score depend on the batch it was computed in, so a block, which is
+batched and scored together, must be the same for every reader and is never cut.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Batch = Any  # a pyarrow.RecordBatch with the columns id, tokens and digest
 
 @dataclass(frozen=True)
 class Unit:
-    """What one worker is given at a time: rows [start, stop) of one group (record batch or row group) of a file."""
+    """The work of one job: rows [start, stop) of a group (record batch or row group) of a file."""
 
     path: str
     group: int
@@ -39,12 +38,12 @@ class Unit:
 
     @property
     def key(self) -> str:
-        """What it is called in a journal."""
+        """Its name in a journal."""
         return f"{self.path}:{self.first + self.start}"
 
 
 class ShardWriter:
-    """Writes blocks into `00000.arrow`, `00001.arrow` …, `size` sentences to a file, rounded up to whole blocks."""
+    """Writes blocks to `00000.arrow`, `00001.arrow` …, about `size` sentences per file."""
 
     def __init__(self, folder: Path, size: int) -> None:
         self.folder, self.size = folder, size
@@ -63,7 +62,7 @@ class ShardWriter:
         self._close()
 
     def write(self, block: Batch) -> None:
-        """The next block; only the very last may be smaller than the others."""
+        """Write a block; only the last may be smaller than the others."""
         if self._file is None:
             self.written.append((f"{len(self.written):05d}.arrow", 0))
             self._file = arrow().ipc.new_file(str(self.folder / self.written[-1][0]), block.schema)
@@ -83,7 +82,7 @@ class ShardWriter:
 def batch_of(
     ids: Sequence[str], tokens: Sequence[Sequence[str]], digests: Sequence[bytes]
 ) -> Batch:
-    """Columns as Arrow has them."""
+    """Return the columns as an Arrow batch."""
     pa = arrow()
     schema = pa.schema(
         [("id", pa.string()), ("tokens", pa.list_(pa.string())), ("digest", pa.binary(16))]
@@ -98,16 +97,16 @@ def batch_of(
 
 
 def sentences_of(batch: Batch) -> list[Sentence]:
-    """A batch as we have it elsewhere, once it is certain that its tokens are those that were written."""
+    """Return the sentences of a batch after checking their digests."""
     ids, tokens, digests = (batch.column(name).to_pylist() for name in ("id", "tokens", "digest"))
-    for id, own, digest in zip(ids, tokens, digests, strict=True):
-        if key_of(own) != digest:
+    for id, words, digest in zip(ids, tokens, digests, strict=True):
+        if key_of(words) != digest:
             raise ValueError(f"the tokens of {id!r} are not those that were written")
-    return [Sentence(id, tuple(own)) for id, own in zip(ids, tokens, strict=True)]
+    return [Sentence(id, tuple(words)) for id, words in zip(ids, tokens, strict=True)]
 
 
 def whole_blocks(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The same rows in blocks, however many came at a time."""
+    """Yield the same rows in blocks."""
     held: list[Batch] = []
     lack = BLOCK
     for batch in batches:
@@ -123,12 +122,12 @@ def whole_blocks(batches: Iterable[Batch]) -> Iterator[Batch]:
 
 
 def joined(batches: Sequence[Batch]) -> Batch:
-    """Several batches as one."""
+    """Join batches."""
     return batches[0] if len(batches) == 1 else arrow().concat_batches(batches)
 
 
 def batches_in(path: Path) -> Iterator[Batch]:
-    """A shard, block by block. Not mapped: what is read through of a mapped file would count as our memory."""
+    """Yield the blocks of a shard; it is not mapped, since its pages would count as our memory."""
     pa = arrow()
     with as_data_error(path), pa.OSFile(str(path)) as source:
         reader = pa.ipc.open_file(source)
@@ -137,35 +136,35 @@ def batches_in(path: Path) -> Iterator[Batch]:
 
 
 def shard_units(path: Path, rows: int) -> Iterator[Unit]:
-    """A unit a block."""
+    """Yield one unit per block."""
     for group, first in enumerate(range(0, rows, BLOCK)):
         yield Unit(str(path), group, first, 0, min(BLOCK, rows - first))
 
 
 def shard_block(unit: Unit) -> list[Sentence]:
-    """The sentences of one block, read where they lie."""
+    """Return the sentences of a block, read from the mapped file."""
     pa, path = arrow(), Path(unit.path)
     with as_data_error(path), pa.memory_map(str(path)) as source:
         return sentences_of(sound(pa.ipc.open_file(source).get_batch(unit.group)))
 
 
 def sound(batch: Batch) -> Batch:
-    """subtle: of a damaged file pyarrow takes offsets as they are, and the process dies where they point."""
+    """Check a batch: pyarrow follows the offsets of a damaged file and crashes the process."""
     batch.validate(full=True)
     return batch
 
 
 def arrow() -> Any:
-    """pyarrow, if it is there."""
+    """Import pyarrow, or say how to install it."""
     return import_extra("pyarrow", "scale", "a pool on disk")
 
 
 @contextmanager
 def as_data_error(path: Path) -> Iterator[None]:
-    """A file that is gone or broken, in our words rather than pyarrow's."""
+    """Report a missing or broken file as a DataError."""
     try:
         yield
     except (OSError, ValueError, arrow().ArrowException) as error:
         raise DataError(
-            f"cannot read this shard ({first_line(error)}); make it anew, or take it out", path
+            f"cannot read this shard ({first_line(error)}); write it again, or remove it", path
         ) from error

@@ -1,4 +1,4 @@
-"""What people call a pool: one built by us, Parquet files, or any file or folder of files in a format that is read."""
+"""What can be ranked: a pool on disk, Parquet files, or any file or folder in a known format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from seqmix.scale.shards import Unit, shard_block
 
 
 def read_source(name: str, format: str | None, options: formats.Options) -> Iterator[Sentence]:
-    """The sentences of a sample, a file, a folder of files, or a pool that was built before."""
+    """Yield the sentences of a sample, a file, a folder of files or a pool on disk."""
     path = Path(name)
     if is_sample(name) and not path.exists():
         yield from sample(name)
@@ -31,7 +31,7 @@ def read_source(name: str, format: str | None, options: formats.Options) -> Iter
     elif (
         format is None
         and path.is_dir()
-        and not any(one.folder and one.folder(path) for one in formats.FORMATS.values())
+        and not any(known.folder and known.folder(path) for known in formats.FORMATS.values())
     ):
         for file in _files(path):
             yield from read_source(str(file), None, options)
@@ -40,7 +40,7 @@ def read_source(name: str, format: str | None, options: formats.Options) -> Iter
 
 
 def units_in_place(path: Path) -> list[Unit] | None:
-    """The units of a pool that can be read from the middle: one of ours, or Parquet. None for what must be read from its start."""
+    """Return the units of a pool or of Parquet files; None for what must be read from its start."""
     if is_pool(path):
         return list(open_pool(path).units())
     files = _files(path) if path.is_dir() else [path]
@@ -50,7 +50,7 @@ def units_in_place(path: Path) -> list[Unit] | None:
 
 
 def fingerprint(name: str) -> str:
-    """What tells a source from another, or from itself after a change: a pool's digest and place, or names, sizes and times of files."""
+    """Return what identifies a source: a pool's digest and place, or names, sizes and times."""
     path = Path(name)
     if is_sample(name) and not path.exists():
         return name
@@ -66,24 +66,26 @@ def fingerprint(name: str) -> str:
 
 
 def blocks(unit: Unit) -> Iterator[list[Sentence]]:
-    """The sentences of a unit that are worth asking, block by block: the same blocks whoever reads them."""
+    """Yield the sentences of a unit that can be labeled, in blocks that are always the same."""
     if unit.path.endswith(SUFFIX):
-        found = parquet_blocks(unit)
+        read = parquet_blocks(unit)
+    elif unit.path.endswith(plain.SUFFIX):
+        read = iter([plain_block(unit)])
     else:
-        found = iter([plain_block(unit) if unit.path.endswith(plain.SUFFIX) else shard_block(unit)])
-    for block in found:
+        read = iter([shard_block(unit)])
+    for block in read:
         if kept := [sentence for sentence in block if worth_asking(sentence)]:
             yield kept
 
 
 def _files(folder: Path) -> list[Path]:
-    """The shards in a folder, in an order that hangs on their names alone."""
-    hidden = (".", "_")  # how Spark and others mark what is no data
-    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    """Return the files in a folder, ordered by name."""
+    hidden = (".", "_")  # how Spark and others mark what is not data
     files = [
         path
-        for path in found
-        if not any(part.startswith(hidden) for part in path.relative_to(folder).parts)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+        and not any(part.startswith(hidden) for part in path.relative_to(folder).parts)
     ]
     if not files:
         raise DataError("expected a folder with files in it", folder)

@@ -168,8 +168,9 @@ def _device(device: str | None, engine: str) -> str:
 
 def _scorer(request: Request) -> Any:
     """Return what scores a block, once it is certain that the models and the policy suit."""
+    from seqmix.app.build import tagger_loader
     from seqmix.query.policies import POLICIES, policy_spec  # here, since it loads torch
-    from seqmix.scale.ranking import Scorer, from_folders
+    from seqmix.scale.ranking import Scorer
     from seqmix.tagger.model_folders import describe
 
     policy, models = request.policy, request.models
@@ -194,7 +195,7 @@ def _scorer(request: Request) -> Any:
                 "the members of a committee must have the same tags in the same order; "
                 f"{models[0]} and {model} do not"
             )
-    load = from_folders(models, request.device, request.int8)
+    load = tagger_loader(models, request.device, request.int8)
     return Scorer(spec.score, load, request.top, request.seed)
 
 
