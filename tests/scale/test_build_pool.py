@@ -207,7 +207,7 @@ def test_a_build_that_fails_leaves_nothing_and_what_a_killed_one_left_goes(
     pool = build_pool(many(10), tmp_path / "pool")
 
     assert pool.sentences == 10 and not (tmp_path / "pool" / "building").exists()
-    with pytest.raises(DataError, match="a pool is there already"):
+    with pytest.raises(DataError, match="the folder holds a pool already"):
         build_pool(many(10), tmp_path / "pool")
     assert open_pool(tmp_path / "pool") == pool
 
