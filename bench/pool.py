@@ -112,7 +112,9 @@ def step(what: str, pool: Path, n: int, model: Path) -> dict[str, float]:
         load_taggers = by_letters if what == "merge" else tagger_loader([model], "cpu")
         with tempfile.TemporaryDirectory() as side:
             score_units(
-                list(open_pool(pool).units()), Scorer(POLICIES["nte"].score, load_taggers, TOP), Path(side)
+                list(open_pool(pool).units()),
+                Scorer(POLICIES["nte"].score, load_taggers, TOP),
+                Path(side),
             )
             found = {"journal": float((Path(side) / "units.jsonl").stat().st_size)}
     status = Path("/proc/self/status").read_text()
