@@ -39,11 +39,13 @@ from seqmix.tagger.training.loop import Progress
 def build_plan(
     config: Config, splits: dict[str, list[Sentence]], place: Path | None = None
 ) -> Plan:
-    """The plan of a simulated run: the training data is the pool, its labels are the oracle's. Adapted encoders are kept in `place`."""
-    # subtle: a sentence that stands there twice is asked once, so it must count once, or the last round of a slice would run dry
-    train = list({sentence.tokens: sentence for sentence in reversed(splits["train"])}.values())[
-        ::-1
-    ]
+    """Return the plan of a simulated run, whose pool is the training data.
+
+    Adapted encoders are kept in `place`.
+    """
+    # subtle: duplicates are asked once, so they count once, or the last round would run dry
+    unique = {sentence.tokens: sentence for sentence in reversed(splits["train"])}
+    train = list(unique.values())[::-1]
     rng = generator(config.seed, 0, "seed")
     order = rng.permutation(len(train))
     if config.loop.slice is not None:
@@ -52,8 +54,10 @@ def build_plan(
         at(config.query.size, r) for r in range(config.loop.rounds)
     )
     if needed > len(order):
-        wanted = f"loop.seed_size and {config.loop.rounds} rounds of query.size need {needed} different sentences"
-        raise ConfigError(f"{wanted}, but there are {len(order)}; lower them")
+        raise ConfigError(
+            f"loop.seed_size and {config.loop.rounds} rounds of query.size need {needed} different "
+            f"sentences, but there are {len(order)}; lower them"
+        )
     chosen = [train[i] for i in order]
     seed_set, pool = chosen[: config.loop.seed_size], chosen[config.loop.seed_size :]
     tag_set = TagSet.of(train)
@@ -90,12 +94,16 @@ def build_plan(
 def encoder_of(
     config: Config, text: Sequence[Sentence], place: Path | None, progress: Progress | None = None
 ) -> Callable[[], str]:
-    """The encoder's name; one that is adapted to the text is trained when first asked for, once for the same encoder, text and seed."""
+    """Return a function that gives the encoder's name, and adapts it to the text first if asked to.
+
+    The same encoder, text and seed are adapted once, by whichever run comes first.
+    """
     if not config.adapt.epochs:
         return lambda: config.tagger.encoder
     if place is None:
         raise ConfigError(
-            "adapt.epochs needs a folder for the adapted encoder; or run seqmix adapt and give its folder as tagger.encoder"
+            "adapt.epochs needs a folder for the adapted encoder; "
+            "or run seqmix adapt and give its folder as tagger.encoder"
         )
 
     @cache

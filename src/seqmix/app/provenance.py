@@ -1,4 +1,4 @@
-"""Where a run's results come from besides its config: digests of data and models, and the environment."""
+"""What a run's results come from besides its config: data, models and environment."""
 
 from __future__ import annotations
 
@@ -19,46 +19,37 @@ _SHORT = 12  # characters in a table
 
 
 def data_digests(splits: Mapping[str, Sequence[Sentence]]) -> dict[str, str]:
-    """A digest of each split: its tokens and tags, in their order; neither the file format nor the sentences' ids change it."""
+    """Return a digest of the tokens and tags of each split, whatever its format and ids."""
     return {name: _digest_of(sentences) for name, sentences in splits.items()}
 
 
 def model_digests(config: Config) -> dict[str, str]:
-    """A digest of each model the config names as a local folder, by what the model is for."""
-    named = (config.tagger.encoder, config.augment.lm)
-    return {
-        use: folder_digest(Path(name))
-        for use, name in zip(MODELS, named, strict=True)
-        if Path(name).is_dir()
-    }
+    """Return a digest of each model that the config names as a local folder, by its use."""
+    names = dict(zip(MODELS, (config.tagger.encoder, config.augment.lm), strict=True))
+    return {use: folder_digest(Path(name)) for use, name in names.items() if Path(name).is_dir()}
 
 
 def folder_digest(folder: Path) -> str:
-    """The names and contents of all files below a folder, hidden ones left out."""
+    """Return a digest of the names and contents of all files below a folder but hidden ones."""
     whole = hashlib.sha256()
     try:
         for file in sorted(path for path in folder.rglob("*") if path.is_file()):
             name = file.relative_to(folder)
             if not any(part.startswith(".") for part in name.parts):
                 with file.open("rb") as content:
-                    whole.update(
-                        f"{name.as_posix()}\n{hashlib.file_digest(content, 'sha256').hexdigest()}\n".encode()
-                    )
+                    digest = hashlib.file_digest(content, "sha256").hexdigest()
+                whole.update(f"{name.as_posix()}\n{digest}\n".encode())
     except OSError as error:
         raise ModelError(f"cannot read the model folder {folder}: {error.strerror}") from error
     return whole.hexdigest()
 
 
 def summary(digests: Mapping[str, str] | None, names: Sequence[str]) -> str | None:
-    """Those of the digests that are named as one short one for a table; None where there are none."""
-    chosen = (
-        {name: digests[name] for name in names if name in digests} if digests is not None else {}
-    )
-    return (
-        hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:_SHORT]
-        if chosen
-        else None
-    )
+    """Return one short digest of several, for a table; None where there are none."""
+    chosen = {name: digest for name, digest in (digests or {}).items() if name in names}
+    if not chosen:
+        return None
+    return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:_SHORT]
 
 
 def _digest_of(sentences: Iterable[Sentence]) -> str:
@@ -75,7 +66,7 @@ def _plain(row: Row) -> object:
 
 
 def environment() -> dict[str, Any]:
-    """Versions that may change a result."""
+    """Return the versions that may change a result."""
     import numpy
     import torch
     import transformers

@@ -29,14 +29,14 @@ _LEAST = 6  # steps an epoch, so that ten labels are seen more than ten times
 
 
 def build_parts(project: Project) -> Parts:
-    """The parts a project's settings ask for."""
+    """Return what the trainer of a project works with."""
     import torch
 
     from seqmix.app.plan import build_learner
     from seqmix.query.policies import FIRST, combined
     from seqmix.tagger import Tagger
 
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or 1))  # as the server has said
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or 1))  # set by the server
     config = project_config(project.folder, project.settings)
     tag_set = TagSet.ordered(
         [OUTSIDE, *(prefix + tag for tag in project.settings.tags for prefix in ("B-", "I-"))]

@@ -281,7 +281,7 @@ def test_guidelines_and_settings_are_kept(seqmix_command, notes, tmp_path):
         (["--tags", "PER", "--policy", "lc"], "needs tagger.head crf"),
         (
             ["--tags", "PER", "--set", "audit_share=2"],
-            "audit_share must be between 0 and 0.9; got 2",
+            "audit_share must be at most 0.9; got 2",
         ),
         (["--tags", "PER", "--labels", "some"], "--labels must be keep or drop; got 'some'"),
         (

@@ -216,7 +216,7 @@ def test_what_a_command_lacks_is_said_before_anything_starts(
         model, *out, "--data", str(tmp_path), "--models", str(tmp_path)
     )
     assert "there is no arm 'x' in mine; there are a" in refused("[arms.a]\n", *out, "--arms", "x")
-    assert "it looks like 10" in refused("[arms.a]\n", *out, "--seeds", "0")
+    assert "--seeds must look like 10" in refused("[arms.a]\n", *out, "--seeds", "0")
     assert not (tmp_path / "out").exists()
 
 

@@ -1,4 +1,4 @@
-"""A sweep file: arms × grid × seeds of one experiment, resolved into runs before anything heavy is loaded.
+"""A sweep file: arms × grid × seeds of an experiment, resolved into runs before anything loads.
 
 title = "Main curves, CoNLL-03"
 data = "conll03"            # a folder under --data, or the sample gazette
@@ -6,10 +6,10 @@ preset = "conll03"
 seeds = 10                  # 0 … 9; or a list
 [set]                       # for all arms
 "augment.rate" = 0.4
-[arms."none"]               # may also hold preset, data, and grid = false: the grid does not multiply this arm
+[arms."none"]               # may also hold preset, data, and grid = false: without the grid
 "augment.variant" = "none"
 [arms."sub"]
-[grid]                      # every combination, for every arm; the arm is then called "sub alpha=2"
+[grid]                      # every combination, for every arm: "sub alpha=2"
 "augment.alpha" = [0.5, 2, 8]
 """
 
@@ -36,7 +36,7 @@ Seed = Annotated[int, Field(ge=0)]
 
 
 class Sweep(BaseModel):
-    """The file as it stands."""
+    """The file as it is written."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -54,15 +54,15 @@ class Arm:
     """One way to run, whatever the seed."""
 
     name: str
-    family: str  # its name without the grid's part
+    family: str  # the name without the grid's part
     data: str
     preset: str | None
     config: Config  # with seed 0
-    home: str  # folder of its runs; an arm with the data and config of an earlier one shares that one's
+    home: str  # folder of its runs, which arms with the same data and config share
 
     @property
     def digest(self) -> str:
-        """The hash of its config, one for all seeds: that of `seqmix simulate --dry-run` with seed 0."""
+        """The hash of the config with seed 0, as `seqmix simulate --dry-run` prints it."""
         return self.config.digest
 
 
@@ -76,16 +76,17 @@ class Experiment:
     seeds: tuple[int, ...]
 
     def chosen(self, names: str | None) -> tuple[Arm, ...]:
-        """The arms named `a,b`: by name, or all that the grid made of one; None is all of them."""
-        wanted = [name.strip() for name in names.split(",")] if names is not None else []
-        for name in wanted:
+        """Return the arms named `a,b`, each with its whole grid; None means all arms."""
+        if names is None:
+            return self.arms
+        choice = {name.strip() for name in names.split(",")}
+        for name in sorted(choice):
             if not any(name in (arm.name, arm.family) for arm in self.arms):
+                known = ", ".join(arm.name for arm in self.arms)
                 raise ConfigError(
-                    f"--arms: there is no arm {name!r} in {self.name}; there are {', '.join(arm.name for arm in self.arms)}"
+                    f"--arms: there is no arm {name!r} in {self.name}; there are {known}"
                 )
-        return tuple(
-            arm for arm in self.arms if names is None or arm.name in wanted or arm.family in wanted
-        )
+        return tuple(arm for arm in self.arms if {arm.name, arm.family} & choice)
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class Job:
 
 
 def read_sweep(path: Path) -> Experiment:
-    """The experiment in a file; what is wrong with any arm is said now."""
+    """Return the experiment in a file, once every arm is certain to be valid."""
     try:
         sweep = Sweep.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except ValidationError as error:
@@ -143,34 +144,41 @@ def read_sweep(path: Path) -> Experiment:
 
 
 def jobs(experiment: Experiment, arms: Iterable[Arm], seeds: Iterable[int]) -> list[Job]:
-    """Seed 0 of every arm, then seed 1 …, so that a sweep broken off has balanced arms; runs that arms share are there once."""
-    found: dict[tuple[str, int], Job] = {}
+    """Return the runs, seed by seed, so that an interrupted sweep has balanced arms.
+
+    A run that arms share comes once.
+    """
+    unique: dict[tuple[str, int], Job] = {}
     for seed, arm in product(seeds, list(arms)):
-        found.setdefault((arm.home, seed), Job(experiment.name, arm, seed))
-    return list(found.values())
+        unique.setdefault((arm.home, seed), Job(experiment.name, arm, seed))
+    return list(unique.values())
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
-    """`10` is 0 … 9, `5-9` is what it says, and so is `2,4`."""
+    """Return the seeds that a text means.
+
+    >>> parse_seeds("3"), parse_seeds("5-7"), parse_seeds("2,4")
+    ((0, 1, 2), (5, 6, 7), (2, 4))
+    """
     try:
         if "," in text:
             return tuple(dict.fromkeys(int(part) for part in text.split(",") if part.strip()))
         first, dash, last = text.partition("-")
         seeds = range(int(first), int(last) + 1) if dash else range(int(text))
-        found = tuple(seeds[: _MOST + 1])
+        chosen = tuple(seeds[: _MOST + 1])
     except ValueError:
-        found = ()
-    if len(found) > _MOST:
-        raise ConfigError(f"--seeds {text[:80]!r} are more than {_MOST}")
-    if not found:
-        raise ConfigError(f"--seeds is {text[:80]!r}; it looks like 10 (0 to 9), 5-9 or 2,4")
-    return found
+        chosen = ()
+    if len(chosen) > _MOST:
+        raise ConfigError(f"--seeds must be at most {_MOST} seeds; got {text[:80]!r}")
+    if not chosen:
+        raise ConfigError(f"--seeds must look like 10 (0 to 9), 5-9 or 2,4; got {text[:80]!r}")
+    return chosen
 
 
 def _points(sweep: Sweep) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Name, family and changes of each arm with each point of the grid."""
-    for family, own in sweep.arms.items():
-        values = {**_flat(sweep.changes), **_flat(own)}
+    """Yield name, family and changes of each arm with each point of the grid."""
+    for family, changes in sweep.arms.items():
+        values = {**_flat(sweep.changes), **_flat(changes)}
         grid = sweep.grid if values.pop("grid", True) else {}
         for point in product(*grid.values()):
             name = " ".join(
@@ -191,7 +199,8 @@ def _arm(
     home = re.sub(r"[^A-Za-z0-9._+=%-]+", "-", name).strip("-.")
     if "," in name or not home or not name.isprintable():
         raise ConfigError(
-            "an arm's name is one line with a letter or digit and no comma, since --arms separates names by commas"
+            "an arm's name must be one line with a letter or digit and no comma, "
+            "since --arms separates names by commas"
         )
     if "seed" in values:
         raise ConfigError(
