@@ -1,15 +1,21 @@
-"""An entity type for every piece of an encyclopedia's text, with no label by hand: what `pretrain_starter.py types` learns from.
+"""Label every piece of an encyclopedia with an entity type, for `pretrain_starter.py types`.
 
     python scripts/entity_types.py wiki/*.txt.xz --out typed --workers 16
 
-A text file, plain or .xz, holds articles with an empty line between two: the title on the first line, then one paragraph a line. No two
-articles share a title. The head noun of the sentence that opens an article types its title: "… was a Norwegian footballer" makes it a
-footballer. In its own article the title and its last word are mentions of that type, elsewhere the title is if no other article shares it
-(what stands in brackets at its end aside). Words in lower case are outside. Capitalized words that match nothing may be names too, so
-they are ignored.
+A text file, plain or .xz, holds articles separated by empty lines: the title on the first line,
+then one paragraph per line.
+No two articles share a title.
+The head noun of the sentence that opens an article gives its title a type: "… was a Norwegian
+footballer" makes it a footballer.
+Inside the article the title and its last word are mentions of that type; in other articles the
+title is a mention if it is unique (apart from brackets at its end).
+Words in lower case are outside.
+Capitalized words that match nothing may be names too, so they are ignored.
 
-`typed` then holds `ids.u16` and `labels.u16`, two bytes a piece, and `types.json`, the types in order of how many articles have them. The
-label of a piece is 0 outside, 2k at the start of a mention of the k-th type, 2k + 1 inside one, 65535 where it is ignored.
+`typed` then holds `ids.u16` and `labels.u16`, two bytes per piece, and `types.json`, the types by
+number of articles.
+The label of a piece is 0 outside, 2k at the start of a mention of the k-th type, 2k + 1 inside one,
+and 65535 where it is ignored.
 """
 
 from __future__ import annotations
@@ -34,21 +40,18 @@ from head_noun import head_noun
 from seqmix.starter.loader import plain_backend, starter_tokenizer
 
 OUTSIDE, IGNORED = 0, 65535
-PARAGRAPHS, SHORTEST, LONGEST = (
-    80,
-    40,
-    4000,
-)  # paragraphs of an article that are read, and their characters
+PARAGRAPHS, SHORTEST, LONGEST = 80, 40, 4000  # paragraphs of an article, and their characters
 COUNTED = 4  # paragraphs of an article whose words are counted
 LONGEST_NAME = 6  # words
-VAGUE = frozenset({  # no types
-    "name", "term", "word", "number", "part", "list", "type", "form", "one", "title", "use", "set", "process", "method", "theory",
-    "concept", "way", "system"
+VAGUE = frozenset({  # not types
+    "name", "term", "word", "number", "part", "list", "type", "form", "one", "title", "use", "set",
+    "process", "method", "theory", "concept", "way", "system"
 })  # fmt: skip
 LINKS = frozenset({  # words that join the parts of a name
-    "of", "the", "and", "de", "von", "van", "der", "la", "du", "del", "for", "in", "on", "at", "&", "'", "-"
+    "of", "the", "and", "de", "von", "van", "der", "la", "du", "del", "for", "in", "on", "at", "&",
+    "'", "-"
 })  # fmt: skip
-OPENERS = frozenset('.!?:"(;')  # a word behind one of them is capitalized whatever it is
+OPENERS = frozenset('.!?:"(;')  # any word behind them is capitalized
 _BRACKETS_AT_END = re.compile(r"\s*\([^()]*\)$")
 _WITHIN_SENTENCE = re.compile(r"(?<=[a-z,] )[A-Za-z][a-zA-Z\-]+")
 
@@ -57,7 +60,7 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Article:
-    """A title and the paragraphs below it."""
+    """A title and its paragraphs."""
 
     title: str
     paragraphs: Sequence[str]
@@ -65,14 +68,14 @@ class Article:
 
 @dataclass(frozen=True)
 class Names:
-    """Types by the words of a name, and how long names get that begin with a word."""
+    """Types by the words of a name, and the length of the longest name by its first word."""
 
     types: Mapping[Words, int]
     longest: Mapping[str, int]
 
     @classmethod
     def of(cls, types: Mapping[Words, int]) -> Names:
-        """Names with their first words looked up."""
+        """Return names, indexed by their first words."""
         longest: Counter[str] = Counter()
         for name in types:
             longest[name[0]] = max(longest[name[0]], len(name))
@@ -81,7 +84,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Survey:
-    """What one file says before anything is labeled: a head noun a title, and words within sentences, written large and small."""
+    """A file's head noun of each title, and its words inside sentences, by capitalization."""
 
     heads: Sequence[tuple[str, str | None]]
     large: Counter[str]
@@ -90,7 +93,7 @@ class Survey:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """What all files say together: types, the type of each title, names that are good anywhere, words by what they always are."""
+    """The types and names of all files, and words that are always or never names."""
 
     types: Sequence[str]
     titles: Mapping[str, int]
@@ -115,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def write_typed(files: Sequence[Path], out: Path, least: int, workers: int = 1) -> dict[str, int]:
-    """Survey all files, then label them one by one, in order."""
+    """Survey all files, then label them in order."""
     out.mkdir(parents=True, exist_ok=True)
     pieces = mentions = 0
     with (
@@ -140,7 +143,7 @@ def write_typed(files: Sequence[Path], out: Path, least: int, workers: int = 1) 
 
 @contextmanager
 def mapping(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """A map in this process, or one over several that keeps the order."""
+    """Yield `map`, or an ordered map over several processes."""
     if workers == 1:
         yield map
     else:
@@ -149,7 +152,7 @@ def mapping(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
 
 
 def articles(path: Path) -> Iterator[Article]:
-    """The articles of a file; paragraphs too short to be sentences are left out, and so are articles without others."""
+    """Yield the articles of a file, without short paragraphs and without empty articles."""
     with (
         lzma.open(path, "rt", encoding="utf-8")
         if path.suffix == ".xz"
@@ -167,7 +170,7 @@ def articles(path: Path) -> Iterator[Article]:
 
 
 def survey(path: Path) -> Survey:
-    """One file's head nouns and counts."""
+    """Return a file's head nouns and word counts."""
     heads, seen = [], Counter[str]()
     for article in articles(path):
         heads.append((article.title, head_noun(article.paragraphs[0])))
@@ -178,7 +181,10 @@ def survey(path: Path) -> Survey:
 
 
 def lexicon_of(surveys: Iterable[Survey], least: int) -> Lexicon:
-    """Types are head nouns of at least so many articles; proper words are hardly ever written small, common ones often are."""
+    """Return the lexicon of all files; a type is the head noun of at least `least` articles.
+
+    Proper words are almost always capitalized; common ones often are not.
+    """
     heads: list[tuple[str, str | None]] = []
     large, small = Counter[str](), Counter[str]()
     for part in surveys:
@@ -187,7 +193,7 @@ def lexicon_of(surveys: Iterable[Survey], least: int) -> Lexicon:
         small.update(part.small)
     if repeated := [title for title, n in Counter(title for title, _ in heads).items() if n > 1]:
         raise SystemExit(
-            f"every article must have a title of its own; given twice: {', '.join(repeated[:5])}"
+            f"every article must have a unique title; got twice: {', '.join(repeated[:5])}"
         )
     counts = Counter(head for _, head in heads if head and head not in VAGUE)
     types = [head for head, n in counts.most_common() if n >= least]
@@ -199,7 +205,7 @@ def lexicon_of(surveys: Iterable[Survey], least: int) -> Lexicon:
 
 
 def unambiguous(titles: Mapping[str, int], proper: frozenset[str]) -> dict[Words, int]:
-    """Names that mean one article wherever they stand: its title, and what of it stands in front of a comma."""
+    """Return names that mean a single article anywhere: its title, also up to a comma."""
     meant: Counter[Words] = Counter()
     names: dict[Words, int] = {}
     for title, number in titles.items():
@@ -208,19 +214,19 @@ def unambiguous(titles: Mapping[str, int], proper: frozenset[str]) -> dict[Words
         forms = {words, words[:comma]} if comma >= 2 else {words}
         meant.update(forms)
         if number:
-            names |= dict.fromkeys((form for form in forms if stands_alone(form, proper)), number)
+            names |= dict.fromkeys((form for form in forms if is_distinctive(form, proper)), number)
     return {name: number for name, number in names.items() if meant[name] == 1}
 
 
-def stands_alone(name: Words, proper: frozenset[str]) -> bool:
-    """Whether a name can be told from ordinary words: a proper word, or several of which a later one is capitalized."""
+def is_distinctive(name: Words, proper: frozenset[str]) -> bool:
+    """Whether a name differs from ordinary words: a proper word, or a later capitalized word."""
     if not 0 < len(name) <= LONGEST_NAME or not capitalized(name[0]) or len("".join(name)) < 3:
         return False
     return name[0] in proper if len(name) == 1 else any(capitalized(word) for word in name[1:])
 
 
-def at_home(title: str, number: int, proper: frozenset[str]) -> Names:
-    """Names good in an article of its own: its title, and the last word where all words are capitalized, as a surname."""
+def names_inside(title: str, number: int, proper: frozenset[str]) -> Names:
+    """Return the names used inside an article: its title, and a surname if all is capitalized."""
     words = words_of(bare(title))
     if not number or not any(capitalized(word) for word in words):
         return Names.of({})
@@ -230,33 +236,34 @@ def at_home(title: str, number: int, proper: frozenset[str]) -> Names:
 
 
 def label_file(path: Path, lexicon: Lexicon) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Piece ids and labels of all articles of a file, a [SEP] that is ignored behind each paragraph."""
+    """Return piece ids and labels of a file, with an ignored [SEP] behind each paragraph."""
     separator = starter_tokenizer().sep_token_id
     ids: list[int] = []
     labels: list[int] = []
     for article in articles(path):
-        home = at_home(article.title, lexicon.titles[article.title], lexicon.proper)
-        for text, cut in zip(
-            article.paragraphs,
-            _backend().encode_batch(list(article.paragraphs), add_special_tokens=False),
-            strict=True,
-        ):
-            words, sizes = _words(text, cut)
-            ids += [*cut.ids, separator]
-            labels += [
-                *spread(label_words(words, (home, lexicon.names), lexicon.common), sizes),
-                IGNORED,
-            ]
+        inside = names_inside(article.title, lexicon.titles[article.title], lexicon.proper)
+        paragraphs = list(article.paragraphs)
+        encodings = _backend().encode_batch(paragraphs, add_special_tokens=False)
+        for text, encoding in zip(paragraphs, encodings, strict=True):
+            words, sizes = _words(text, encoding)
+            ids += [*encoding.ids, separator]
+            by_word = label_words(words, (inside, lexicon.names), lexicon.common)
+            labels += [*spread(by_word, sizes), IGNORED]
     return np.array(ids, dtype=np.uint16), np.array(labels, dtype=np.uint16)
 
 
-def label_words(words: Sequence[str], known: Sequence[Names], common: frozenset[str]) -> list[int]:
-    """A label a word: the longest known name wins, the first of `known` among equals; other capitalized words are ignored."""
+def label_words(
+    words: Sequence[str], lexicons: Sequence[Names], common: frozenset[str]
+) -> list[int]:
+    """Return one label per word: of the longest name, the first lexicon's among equals.
+
+    Other capitalized words are ignored.
+    """
     labels: list[int] = []
     while (at := len(labels)) < len(words):
         if not capitalized(words[at]):
             labels.append(OUTSIDE)
-        elif (match := longest_name(words, at, known)) is not None:
+        elif (match := longest_name(words, at, lexicons)) is not None:
             length, number = match
             labels += [2 * number, *[2 * number + 1] * (length - 1)]
         else:
@@ -273,26 +280,28 @@ def label_words(words: Sequence[str], known: Sequence[Names], common: frozenset[
     return labels
 
 
-def longest_name(words: Sequence[str], at: int, known: Sequence[Names]) -> tuple[int, int] | None:
-    """How many words the longest known name has that starts here, and its type."""
-    most = max(names.longest.get(words[at], 0) for names in known)
+def longest_name(
+    words: Sequence[str], at: int, lexicons: Sequence[Names]
+) -> tuple[int, int] | None:
+    """Return the number of words of the longest name that starts here, and its type."""
+    most = max(names.longest.get(words[at], 0) for names in lexicons)
     for length in range(min(most, len(words) - at), 0, -1):
         name = tuple(words[at : at + length])
-        for names in known:
+        for names in lexicons:
             if name in names.types:
                 return length, names.types[name]
     return None
 
 
 def spread(labels: Sequence[int], sizes: Sequence[int]) -> Iterator[int]:
-    """Labels of words over their pieces: those behind the first go on inside the mention."""
+    """Yield the labels of pieces: later pieces of a word are inside its mention."""
     for label, size in zip(labels, sizes, strict=True):
         yield label
         yield from [label if label in (OUTSIDE, IGNORED) else label | 1] * (size - 1)
 
 
 def bare(title: str) -> str:
-    """A title without the brackets at its end, which tell it from others: "Mercury (planet)"."""
+    """Return a title without the brackets at its end: Mercury (planet) -> Mercury."""
     return _BRACKETS_AT_END.sub("", title).strip()
 
 
@@ -302,15 +311,15 @@ def capitalized(word: str) -> bool:
 
 
 def words_of(text: str) -> Words:
-    """Words as the tokenizer sees them."""
+    """Return the words of a text as the tokenizer cuts it."""
     return tuple(_words(text, _backend().encode(text, add_special_tokens=False))[0])
 
 
-def _words(text: str, cut: Any) -> tuple[list[str], list[int]]:
-    """The words of a text that was cut into pieces, and how many pieces each has."""
-    sizes = [len(list(pieces)) for _, pieces in groupby(cut.word_ids)]
+def _words(text: str, encoding: Any) -> tuple[list[str], list[int]]:
+    """Return the words of an encoded text, and the number of pieces of each."""
+    sizes = [len(list(pieces)) for _, pieces in groupby(encoding.word_ids)]
     spans = (
-        (cut.offsets[end - size][0], cut.offsets[end - 1][1])
+        (encoding.offsets[end - size][0], encoding.offsets[end - 1][1])
         for size, end in zip(sizes, accumulate(sizes), strict=True)
     )
     return [text[start:end] for start, end in spans], sizes

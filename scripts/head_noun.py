@@ -1,4 +1,4 @@
-"""What the sentence that opens an article says its subject is."""
+"""The head noun of a definition: "… was a Norwegian footballer" -> footballer."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 
 NO_PLURAL = frozenset({"series", "species", "news", "politics"})
 NOUN_PHRASE_ENDS = frozenset({  # beside participles in -ed
-    "in", "of", "from", "that", "who", "which", "by", "at", "for", "on", "and", "or", "to", "with", "near", "based", "written",
-    "born", "between", "within", "about", "under", "as", "it", "its", "his", "her", "their", "the", "a", "an", "used", "found",
-    "known", "commonly", "also", "consisting", "containing", "where", "when", "after", "before", "during", "into", "per", "via",
-    "but", "while", "such", "through", "since", "until", "than", "along", "made", "built", "playing", "set", "held", "owned",
-    "starring", "featuring", "named", "serving", "covering", "including"
+    "in", "of", "from", "that", "who", "which", "by", "at", "for", "on", "and", "or", "to", "with",
+    "near", "based", "written", "born", "between", "within", "about", "under", "as", "it", "its",
+    "his", "her", "their", "the", "a", "an", "used", "found", "known", "commonly", "also",
+    "consisting", "containing", "where", "when", "after", "before", "during", "into", "per", "via",
+    "but", "while", "such", "through", "since", "until", "than", "along", "made", "built",
+    "playing", "set", "held", "owned", "starring", "featuring", "named", "serving", "covering",
+    "including"
 })  # fmt: skip
 _DEFINITION = re.compile(
     r"\b(?:is|was|are|were)\s+(?:(?:an?|the|(?:one|any) of the)\s+)?(.*)", re.S
@@ -20,8 +22,8 @@ _WORD_OR_STOP = re.compile(r"[A-Za-z][A-Za-z'\-]*|[.,;:()\"]")
 
 
 def head_noun(opening: str) -> str | None:
-    """The noun that the first sentence says its subject is, in the singular; none where that is a name or is not said."""
-    for _ in range(2):  # brackets within brackets
+    """Return the noun that defines the subject, in the singular; None for a name or no noun."""
+    for _ in range(2):  # nested brackets
         opening = _BRACKETS.sub("", opening)
     definition = _DEFINITION.search(opening[:500])
     phrase: list[str] = []

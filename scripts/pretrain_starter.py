@@ -1,17 +1,23 @@
-"""How the starter's encoder and language model were made: pretraining to a wall-clock budget on one GPU, then int8.
+r"""Pretrain the starter's encoder and language model within a time budget on one GPU, then int8.
 
     python scripts/pretrain_starter.py tokens --text wiki.txt --out wiki.u16
-    python scripts/pretrain_starter.py encoder --tokens wiki.u16 --held-out val.u16 --seconds 700 --out FIRST
-    python scripts/pretrain_starter.py lm --tokens wiki.u16 --held-out val.u16 --seconds 400 --out LM
+    python scripts/pretrain_starter.py encoder --tokens wiki.u16 --held-out val.u16 \
+        --seconds 700 --out FIRST
+    python scripts/pretrain_starter.py lm --tokens wiki.u16 --held-out val.u16 \
+        --seconds 400 --out LM
     python scripts/entity_types.py wiki/*.txt.xz --out typed
-    python scripts/pretrain_starter.py types --typed typed --start FIRST --seconds 1120 --lr 7e-4 --out ENCODER
+    python scripts/pretrain_starter.py types --typed typed --start FIRST \
+        --seconds 1120 --lr 7e-4 --out ENCODER
 
-`encoder` hides whole words, `lm` guesses the next one. `types` goes on with an encoder that was written before: in half of its rows whole
-mentions are hidden too, and each piece is also asked for its entity type. Rows are 128 pieces long, then 256 for the last eighth of the
-time. What the shipped models saw and reached is in docs/models.md.
+`encoder` hides whole words, `lm` guesses the next one.
+`types` trains an encoder further: in half of its rows whole mentions are hidden too, and it also
+predicts the entity type of each piece.
+Rows are 128 pieces long, then 256 for the last eighth of the time.
+docs/models.md describes the training of the shipped models.
 
-The output folder has the three files that `src/seqmix/starter/files` holds of each model; `types` adds its head (`types.safetensors`,
-`types.json`). `--steps` in place of `--seconds` ends after so many steps; a few on a CPU are enough to see it run.
+The output folder has the three files of each model in `src/seqmix/starter/files`; `types` adds its
+head (`types.safetensors`, `types.json`).
+`--steps` in place of `--seconds` ends after a number of steps; a few on a CPU make a test.
 """
 
 from __future__ import annotations
@@ -34,19 +40,15 @@ import starter_objectives as objectives
 from seqmix.starter.loader import TIED, starter_tokenizer
 from starter_objectives import Objective
 
-SHORT, LONG, TAIL = (
-    128,
-    256,
-    0.12,
-)  # sequence lengths, and the share of the time given to the long ones
+SHORT, LONG, TAIL = 128, 256, 0.12  # sequence lengths, and the share of the time for long ones
 WARMUP = 0.03
-HELD_OUT, MOST_HELD_OUT = 0.05, 2_000_000  # of the typed pieces, at their end
+HELD_OUT, MAX_HELD_OUT = 0.05, 2_000_000  # of the typed pieces, the last ones
 TRAINING = {"seconds": 600.0, "steps": 0, "batch": 1024, "lr": 1e-3, "seed": 0}
 SHAPE = {"layers": 6, "width": 384, "heads": 12}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line and do what it says."""
+    """Run the command line."""
     args = parse(arguments)
     if args.what == "tokens":
         pack_text(args.text, args.out)
@@ -56,22 +58,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     objective, text, held_out = prepare(args, device)
     before = measure(objective, held_out, args.batch)
     steps = train(objective, text, args)
-    print(
-        json.dumps(
-            {"before": before, "steps": steps, "after": measure(objective, held_out, args.batch)}
-        )
-    )
+    after = measure(objective, held_out, args.batch)
+    print(json.dumps({"before": before, "steps": steps, "after": after}))
     write_int8(objective.model, args.out)
     if args.what == "types":
-        save_file(
-            {name: value.half().cpu() for name, value in objective.heads.state_dict().items()},
-            args.out / "types.safetensors",
-        )
+        heads = {name: value.half().cpu() for name, value in objective.heads.state_dict().items()}
+        save_file(heads, args.out / "types.safetensors")
         shutil.copy(args.typed / "types.json", args.out)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -93,7 +90,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def pack_text(text: Path, out: Path) -> None:
-    """Piece ids of every line, a [SEP] behind each."""
+    """Write the piece ids of every line, with a [SEP] behind each."""
     tokenizer = starter_tokenizer()
     with text.open(encoding="utf-8") as lines, out.open("wb") as file:
         for line in lines:
@@ -102,45 +99,31 @@ def pack_text(text: Path, out: Path) -> None:
 
 
 def prepare(args: argparse.Namespace, device: torch.device) -> tuple[Objective, Tensor, Tensor]:
-    """What is to be learned, and from what: text to train on and text held out."""
+    """Return the objective, the text to train on, and the held-out text."""
     if args.what == "types":
         names = json.loads((args.typed / "types.json").read_text(encoding="utf-8"))
         pieces = torch.stack(
             [read_pieces(args.typed / f"{part}.u16", device) for part in ("ids", "labels")]
         )
-        kept = pieces.shape[1] - min(MOST_HELD_OUT, int(HELD_OUT * pieces.shape[1]))
-        return (
-            objectives.words_and_types(
-                objectives.stored_encoder(args.start).to(device), len(names)
-            ),
-            pieces[:, :kept],
-            pieces[:, kept:],
-        )
+        kept = pieces.shape[1] - min(MAX_HELD_OUT, int(HELD_OUT * pieces.shape[1]))
+        encoder = objectives.stored_encoder(args.start).to(device)
+        objective = objectives.words_and_types(encoder, len(names))
+        return objective, pieces[:, :kept], pieces[:, kept:]
     text, held_out = (read_pieces(path, device) for path in (args.tokens, args.held_out))
     if args.what == "lm":
-        return (
-            objectives.next_word(
-                objectives.new_language_model(args.layers, args.width, LONG).to(device)
-            ),
-            text,
-            held_out,
-        )
-    return (
-        objectives.hidden_words(
-            objectives.new_encoder(args.layers, args.width, args.heads, LONG).to(device)
-        ),
-        text,
-        held_out,
-    )
+        lm = objectives.new_language_model(args.layers, args.width, LONG).to(device)
+        return objectives.next_word(lm), text, held_out
+    encoder = objectives.new_encoder(args.layers, args.width, args.heads, LONG).to(device)
+    return objectives.hidden_words(encoder), text, held_out
 
 
 def read_pieces(path: Path, device: torch.device) -> Tensor:
-    """Numbers of two bytes each."""
+    """Return numbers of two bytes each."""
     return torch.from_numpy(np.fromfile(path, dtype=np.uint16).astype(np.int32)).to(device)
 
 
 def train(objective: Objective, text: Tensor, args: argparse.Namespace) -> int:
-    """Train until the time or the steps are up; gives the number of steps."""
+    """Train for the given time or steps, and return the number of steps."""
     parameters = [*objective.model.parameters(), *objective.heads.parameters()]
     optimizer = optimizer_of(parameters, args.lr)
     losses = (
@@ -148,7 +131,7 @@ def train(objective: Objective, text: Tensor, args: argparse.Namespace) -> int:
         if text.device.type == "cuda"
         else objective.losses
     )
-    objective.model.eval()  # subtle: nothing drops out here, yet the config that is written says a tenth to whoever trains it further
+    objective.model.eval()  # no dropout here, but a tenth in the config for later training
     reported, step = time.monotonic(), 0
     for step, share in enumerate(progress(args.seconds, args.steps), start=1):
         for group in optimizer.param_groups:
@@ -168,7 +151,7 @@ def train(objective: Objective, text: Tensor, args: argparse.Namespace) -> int:
 
 
 def progress(seconds: float, steps: int) -> Iterator[float]:
-    """The share that is done before each step: of the steps if a number is given, otherwise of the time."""
+    """Yield the share done before each step: of the steps if they are given, else of the time."""
     if steps:
         yield from (step / steps for step in range(steps))
         return
@@ -178,7 +161,7 @@ def progress(seconds: float, steps: int) -> Iterator[float]:
 
 
 def optimizer_of(parameters: Sequence[nn.Parameter], lr: float) -> torch.optim.Optimizer:
-    """AdamW that decays matrices only."""
+    """Return AdamW that decays matrices only."""
     groups = [
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": 0.05},
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
@@ -187,7 +170,7 @@ def optimizer_of(parameters: Sequence[nn.Parameter], lr: float) -> torch.optim.O
 
 
 def measure(objective: Objective, held_out: Tensor, batch: int) -> dict[str, float]:
-    """Mean losses and shares of ten batches of held-out text, the same ones whenever it is asked."""
+    """Return mean losses and shares of ten fixed batches of held-out text."""
     with torch.random.fork_rng(), torch.no_grad(), precision(held_out.device):
         torch.manual_seed(1)
         batches = [objective.draw(held_out, min(64, batch), SHORT) for _ in range(10)]
@@ -196,12 +179,12 @@ def measure(objective: Objective, held_out: Tensor, batch: int) -> dict[str, flo
 
 
 def precision(device: torch.device) -> AbstractContextManager[object]:
-    """bf16 on a GPU, float32 elsewhere."""
+    """Compute in bf16 on a GPU, in float32 elsewhere."""
     return torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else nullcontext()
 
 
 def write_int8(model: PreTrainedModel, folder: Path) -> None:
-    """Matrices as int8 with a float16 scale a row, the rest as float16; tied heads are left out."""
+    """Write matrices as int8 with a float16 scale per row, the rest as float16, no tied heads."""
     folder.mkdir(parents=True, exist_ok=True)
     stored = {}
     for name, value in model.state_dict().items():

@@ -1,4 +1,4 @@
-"""What the starter's models learn: hidden words, hidden words and entity types, the next word."""
+"""What the starter's models learn: hidden words, also with entity types, or the next word."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadMode
 from seqmix.starter.loader import fill, read_int8, starter_tokenizer
 
 MASKED = 0.2  # of the pieces
-WHOLE_MENTIONS = 0.5  # of the rows hide mentions as they hide words: altogether
-OUTSIDE_WEIGHT = 0.2  # most pieces are no mention
+WHOLE_MENTIONS = 0.5  # of the rows hide mentions as a whole
+OUTSIDE_WEIGHT = 0.2  # most pieces are outside
 IGNORED = 65535
 _NO_LOSS = -100
 
@@ -23,9 +23,9 @@ Batch = tuple[Tensor, ...]
 
 @dataclass(frozen=True)
 class Objective:
-    """A model, rows drawn for it, its losses by name, and heads that learn with it but are no part of it.
+    """A model, rows drawn for it, its losses by name, and heads that are trained with it.
 
-    `shares` are figures for the held-out text that are no losses.
+    `shares` are further figures for the held-out text.
     """
 
     model: PreTrainedModel
@@ -36,35 +36,48 @@ class Objective:
 
 
 def new_encoder(layers: int, width: int, heads: int, positions: int) -> BertForMaskedLM:
-    """A BERT of random weights."""
+    """Return a BERT with random weights."""
     tokenizer = starter_tokenizer()
     config = BertConfig(
-        vocab_size=len(tokenizer), hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads,
-        intermediate_size=4 * width, max_position_embeddings=positions, pad_token_id=tokenizer.pad_token_id,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=4 * width,
+        max_position_embeddings=positions,
+        pad_token_id=tokenizer.pad_token_id,
+    )
     return BertForMaskedLM(config)
 
 
 def stored_encoder(folder: Path) -> BertForMaskedLM:
-    """The encoder that a former pretraining wrote, to be trained further."""
+    """Return the encoder of an earlier pretraining."""
     model = BertForMaskedLM(BertConfig.from_pretrained(folder))
     fill(model, read_int8(folder / "model.int8.safetensors"))
     return model
 
 
 def new_language_model(layers: int, width: int, positions: int) -> GPT2LMHeadModel:
-    """A GPT-2 of random weights."""
+    """Return a GPT-2 with random weights."""
     tokenizer = starter_tokenizer()
     config = GPT2Config(
-        vocab_size=len(tokenizer), n_embd=width, n_layer=layers, n_head=max(1, width // 64), n_positions=positions,
-        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=tokenizer.cls_token_id,
-        eos_token_id=tokenizer.sep_token_id, pad_token_id=tokenizer.pad_token_id,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        n_embd=width,
+        n_layer=layers,
+        n_head=max(1, width // 64),
+        n_positions=positions,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=tokenizer.cls_token_id,
+        eos_token_id=tokenizer.sep_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
     return GPT2LMHeadModel(config)
 
 
 def hidden_words(model: BertForMaskedLM) -> Objective:
-    """Guess words of which all pieces are hidden together."""
+    """Guess words that are hidden as a whole."""
     hide = masking(model.device)
 
     def draw(source: Tensor, n: int, length: int) -> Batch:
@@ -79,7 +92,7 @@ def hidden_words(model: BertForMaskedLM) -> Objective:
 
 
 def words_and_types(model: BertForMaskedLM, types: int) -> Objective:
-    """Guess hidden words, and the label of every piece, hidden or not; the source holds ids and, below them, labels."""
+    """Guess hidden words, and the label of every piece; the source holds ids and labels."""
     tokenizer, device, hide = starter_tokenizer(), model.device, masking(model.device)
     head = nn.Linear(model.config.hidden_size, 2 * types + 2, device=device)
     nn.init.normal_(head.weight, std=0.02)
@@ -100,9 +113,10 @@ def words_and_types(model: BertForMaskedLM, types: int) -> Objective:
 
     def losses(ids: Tensor, at: Tensor, truth: Tensor, labels: Tensor) -> dict[str, Tensor]:
         states = model.bert(input_ids=ids).last_hidden_state
+        scores = head(states).float().flatten(0, 1)
         typed = nn.functional.cross_entropy(
-            head(states).float().flatten(0, 1), labels.flatten(), weight=weight, ignore_index=_NO_LOSS
-        )  # fmt: skip
+            scores, labels.flatten(), weight=weight, ignore_index=_NO_LOSS
+        )
         return {"masked": masked_loss(model, states, at, truth), "types": typed}
 
     def shares(ids: Tensor, at: Tensor, truth: Tensor, labels: Tensor) -> dict[str, Tensor]:
@@ -113,7 +127,7 @@ def words_and_types(model: BertForMaskedLM, types: int) -> Objective:
 
 
 def next_word(model: GPT2LMHeadModel) -> Objective:
-    """Guess the next piece; each row starts with [CLS] as its BOS."""
+    """Guess the next piece; each row starts with [CLS] as BOS."""
     start = starter_tokenizer().cls_token_id
 
     def draw(source: Tensor, n: int, length: int) -> Batch:
@@ -133,24 +147,26 @@ def next_word(model: GPT2LMHeadModel) -> Objective:
 
 
 def slices(source: Tensor, n: int, length: int) -> Tensor:
-    """So many random stretches of the last axis."""
+    """Return n random stretches of the last axis."""
     start = torch.randint(0, source.shape[-1] - length, (n, 1), device=source.device)
     return source[..., start + torch.arange(length, device=source.device)].long()
 
 
 def masking(device: torch.device) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
-    """Hides words of rows of ids: gives the rows as shown, the places that are to be guessed, and what stood there."""
+    """Return a function that hides words in rows of ids.
+
+    It returns the rows with masks, the places to guess, and the ids that were there.
+    """
     tokenizer = starter_tokenizer()
     names = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
     later_piece = torch.tensor([name.startswith("##") for name in names], device=device)
     special = torch.tensor([name in tokenizer.all_special_tokens for name in names], device=device)
 
     def hide(ids: Tensor, joined: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Pieces that are `joined` share the fate of the piece before them, as later pieces of a word do."""
+        """Hide words; `joined` pieces are hidden with the piece before them, like a word's."""
         (n, length), hidden = ids.shape, int(MASKED * ids.shape[1])
-        word = (~(later_piece[ids] if joined is None else later_piece[ids] | joined)).cumsum(
-            1
-        )  # the number of each piece's word
+        later = later_piece[ids] if joined is None else later_piece[ids] | joined
+        word = (~later).cumsum(1)  # the number of each piece's word
         rank = (
             torch.gather(torch.rand(n, length + 1, device=device), 1, word)
             + torch.rand(n, length, device=device) * 1e-4
@@ -167,6 +183,6 @@ def masking(device: torch.device) -> Callable[..., tuple[Tensor, Tensor, Tensor]
 
 
 def masked_loss(model: BertForMaskedLM, states: Tensor, at: Tensor, truth: Tensor) -> Tensor:
-    """Nats a hidden piece; the head sees hidden places only."""
+    """Return nats per hidden piece; the head sees hidden places only."""
     hidden = torch.gather(states, 1, at[..., None].expand(-1, -1, states.shape[-1]))
     return nn.functional.cross_entropy(model.cls(hidden).float().flatten(0, 1), truth.flatten())

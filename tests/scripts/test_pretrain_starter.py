@@ -330,7 +330,7 @@ def test_two_workers_write_the_same_bytes(outcome, tmp_path):
 def test_a_title_that_stands_twice_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("\n\n".join([made_up_world().blocks[0]] * 2))
 
-    with pytest.raises(SystemExit, match="must have a title of its own; given twice"):
+    with pytest.raises(SystemExit, match="must have a unique title; got twice"):
         entity_types.main([str(tmp_path / "a.txt"), "--out", str(tmp_path / "typed")])
 
 
