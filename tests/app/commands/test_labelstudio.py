@@ -123,10 +123,12 @@ def test_a_round_in_a_process_of_its_own_trains_ranks_and_suggests(tmp_path: Pat
         training__epochs=30,
         augment__variant="none",
     )
-    backend = build_backend(tmp_path / "state", {**values, "batch": 24, "audit_share": 0.0})
+    sentences = {sentence.tokens: sentence for sentence in toy(24)}.values()
+    n = len(sentences)
+    backend = build_backend(tmp_path / "state", {**values, "batch": n, "audit_share": 0.0})
     project = {"id": 1, "created_at": "2026-11-15T11:55:15Z", "label_config": CONFIG}
     with TestClient(create_app(backend), base_url="http://127.0.0.1:9090") as studio:
-        for number, sentence in enumerate(toy(24), 1):
+        for number, sentence in enumerate(sentences, 1):
             text, offsets = surface(sentence, Options())
             values = [
                 {"start": s.start, "end": s.end, "labels": [s.type]}
@@ -148,7 +150,7 @@ def test_a_round_in_a_process_of_its_own_trains_ranks_and_suggests(tmp_path: Pat
         def trained() -> dict[str, Any] | None:
             found = studio.get("/health").json()
             assert found["error"] is None, found["error"]
-            return found if found["trained_on"] == 24 else None
+            return found if found["trained_on"] == n else None
 
         until(trained)
         asked = {

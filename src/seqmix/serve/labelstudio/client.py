@@ -72,7 +72,7 @@ class LabelStudioClient:
             self._ask("POST", f"/api/projects/{project}/import/predictions", body)
 
     def use(self, project: int, version: str, prefix: str) -> None:
-        """Order the project's tasks by this version's scores, and take away our older predictions."""
+        """Order the project's tasks by this version's scores, and delete older predictions."""
         self._ask("PATCH", f"/api/projects/{project}", {"model_version": version})
         versions = self._ask("GET", f"/api/projects/{project}/model-versions/")
         for old in versions if isinstance(versions, dict) else ():
@@ -131,7 +131,7 @@ class LabelStudioClient:
             ) from error
 
     def _authorization(self) -> str:
-        """Return a legacy token as it is; exchange a personal one (a JWT) for one of some minutes."""
+        """Return the header: a legacy token, or a short-lived one for a personal one."""
         if self._key.count(".") != 2:
             return f"Token {self._key}"
         if not self._access[0] or time.monotonic() - self._access[1] > _FRESH:

@@ -1,11 +1,11 @@
-"""What a Label Studio project asks its annotators to label: which control tag, which text, which labels.
+"""What a Label Studio project labels: which control tag, which text, which labels.
 
     <View>
       <Labels name="label" toName="text"><Label value="PER"/><Label value="LOC"/></Labels>
       <Text name="text" value="$text"/>
     </View>
 
-The configuration comes over the network, so it is read by a parser that takes no DTD and no entities.
+The configuration comes over the network, so its parser takes no DTD and no entities.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LIMIT = 1 << 20  # characters
 
 @dataclass(frozen=True)
 class Labeling:
-    """The control tag whose labels are spans of a text, and the field of a task that holds the text."""
+    """The control tag whose labels are spans, and the field of a task that holds the text."""
 
     control: str  # the name of <Labels>
     object: str  # the name of <Text>

@@ -7,46 +7,43 @@ everybody's. It is on the disk when a call returns. Access tokens that come alon
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select
 
-from seqmix.data.scheme import spans
 from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError, RunError
+from seqmix.serve.labelstudio.annotations import ANNOTATOR, save_annotations
+from seqmix.serve.labelstudio.external import (
+    ANNOTATION,
+    DELETED,
+    LABELED,
+    LEFT_OUT,
+    NEW,
+    SKIPPED,
+    TASK,
+    is_deleted,
+    is_news,
+    new_record,
+    read_records,
+    read_value,
+    write_records,
+)
 from seqmix.serve.labelstudio.labeling import Labeling, parse_labeling
 from seqmix.serve.labelstudio.tasks import Annotation, Json, sentence_of
 from seqmix.serve.project import Project
 from seqmix.serve.settings import change_settings
 from seqmix.serve.store.annotators import add_annotator, find_annotator, revoke_token
-from seqmix.serve.store.answers import answer_version, save_answer, undo_answer
-from seqmix.serve.store.current import current_answers
-from seqmix.serve.store.queue import assign, give_back
-from seqmix.serve.store.records import Mark, digest
-from seqmix.serve.store.schema import current, external, sentences
-from seqmix.serve.store.sentences import (
-    add_sentences,
-    paged,
-    restore_sentences,
-    retire_sentences,
-)
+from seqmix.serve.store.records import digest
+from seqmix.serve.store.schema import external, sentences
+from seqmix.serve.store.sentences import add_sentences, paged, restore_sentences
 
-ANNOTATOR = "label-studio"
-NEW, LABELED, SKIPPED, LEFT_OUT, DELETED = "new", "labeled", "skipped", "left out", "deleted"
-_TASK, _ANNOTATION = "task", "annotation"
+NOT_YET = "expected Label Studio to call /setup first, or to send the labeling configuration along"
 _NOTE = "label_studio"
 _PAGE = 200  # tasks in one transaction: somebody may be waiting to save
-_IS = (external.c.kind == bindparam("of_kind"), external.c.id == bindparam("of_id"))
-_CHANGE = (
-    update(external)
-    .where(*_IS)
-    .values({name: bindparam(name) for name in ("parent", "sentence_id", "state", "value")})
-)
-_SET_STATE = update(external).where(*_IS).values(state=bindparam("state"))
 
 
 @dataclass(frozen=True)
@@ -115,10 +112,17 @@ class Mirror:
             self._labeling = xml, parse_labeling(xml)
         return self._labeling[1]
 
+    def known_labeling(self) -> Labeling:
+        """Return what is labeled, once Label Studio has said."""
+        labeling = self.labeling
+        if labeling is None:
+            raise DataError(NOT_YET)
+        return labeling
+
     def configure(self, xml: str) -> bool:
         """Take the labeling configuration; return whether another one was there before.
 
-        The first one must have the labels of the project; new labels of a later one are added to it.
+        The first one must have the project's tags as labels; a later one may add some.
         """
         labeling, before = parse_labeling(xml), self.labeling
         if labeling == before:
@@ -143,28 +147,28 @@ class Mirror:
     ) -> None:
         """Add tasks and their annotations or bring them up to date.
 
-        An older version of an annotation changes nothing, and what was deleted stays so: Label Studio
-        never gives an id again, but what it sent before the deletion may arrive after it.
+        An older version of an annotation changes nothing, and what was deleted stays deleted:
+        Label Studio never uses an id again, but what it sent earlier may arrive later.
         """
-        labeling, by_task = self._known_labeling(), defaultdict[int, list[Annotation]](list)
+        labeling, by_task = self.known_labeling(), defaultdict[int, list[Annotation]](list)
         for annotation in annotations:
             by_task[annotation.task].append(annotation)
         for page in paged(dict(tasks).items(), _PAGE):
             with self.store.writing() as conn:
-                rows = _rows(conn, _TASK, [id for id, _ in page])
-                page = [(id, data) for id, data in page if not _is_deleted(rows.get(id))]
+                rows = read_records(conn, TASK, [id for id, _ in page])
+                page = [(id, data) for id, data in page if not is_deleted(rows.get(id))]
                 outdated = self._put_tasks(conn, page, rows, labeling)
                 changed = [annotation for id, _ in page for annotation in by_task[id]]
                 touched = self._put_annotations(conn, changed)
-                touched |= {id for id, data in page if _is_news(rows.get(id), data)}
-                self._settle(conn, touched, outdated, labeling)
+                touched |= {id for id, data in page if is_news(rows.get(id), data)}
+                self._save(labeling, touched, outdated)
 
     def realign(self) -> bool:
-        """Read everything again after a change of the labeling configuration; return whether it was due."""
+        """Read all tasks again if the labeling configuration has changed; return whether it had."""
         if not self.noted("outdated"):
             return False
-        labeling, last = self._known_labeling(), -1
-        live = select(external).where(external.c.kind == _TASK, external.c.state != DELETED)
+        labeling, last = self.known_labeling(), -1
+        live = select(external).where(external.c.kind == TASK, external.c.state != DELETED)
         while True:
             with self.store.writing() as conn:
                 page = live.where(external.c.id > last).order_by(external.c.id).limit(_PAGE)
@@ -172,34 +176,33 @@ class Mirror:
                 if not rows:
                     self.note(outdated=False)
                     return True
-                tasks = [(row.id, read_data(row)) for row in rows.values()]
+                tasks = [(row.id, read_value(row)) for row in rows.values()]
                 outdated = self._put_tasks(conn, tasks, rows, labeling, again=True)
-                self._settle(conn, rows, outdated, labeling)
+                self._save(labeling, rows, outdated)
             last = max(rows)
 
     def delete(self, kind: str, ids: Sequence[int], forever: bool = True) -> None:
         """Forget annotations, or tasks with all that belongs to them."""
         for page in paged(ids, _PAGE):
             with self.store.writing() as conn:
-                rows = _rows(conn, kind, page)
-                live = {id: row for id, row in rows.items() if not _is_deleted(row)}
-                if kind == _TASK:
-                    annotations = external.c.kind == _ANNOTATION
+                rows = read_records(conn, kind, page)
+                live = {id: row for id, row in rows.items() if not is_deleted(row)}
+                if kind == TASK:
+                    annotations = external.c.kind == ANNOTATION
                     conn.execute(delete(external).where(annotations, external.c.parent.in_(live)))
-                gone = page if forever else live
-                conn.execute(
-                    delete(external).where(external.c.kind == kind, external.c.id.in_(gone))
-                )
+                is_gone = external.c.id.in_(page if forever else live)
+                conn.execute(delete(external).where(external.c.kind == kind, is_gone))
                 if forever:
-                    conn.execute(insert(external), [_record(kind, id, DELETED) for id in {*page}])
+                    deleted = [new_record(kind, id, DELETED) for id in {*page}]
+                    conn.execute(insert(external), deleted)
                 if self.labeling is not None:
                     tasks = {row.parent for row in live.values()} - {None}
                     lost = {row.sentence_id for row in live.values()} - {None}
-                    self._settle(conn, tasks, lost, self.labeling)
+                    self._save(self.labeling, tasks, lost)
 
     def forget_missing(self, tasks: Collection[int], annotations: Collection[int]) -> None:
         """Forget what Label Studio no longer has, unless it came since the fetch began."""
-        for kind, present in ((_TASK, tasks), (_ANNOTATION, annotations)):
+        for kind, present in ((TASK, tasks), (ANNOTATION, annotations)):
             live = select(external.c.id).where(external.c.kind == kind, external.c.state != DELETED)
             with self.store.reading() as conn:
                 ids = list(conn.execute(live).scalars())
@@ -210,36 +213,27 @@ class Mirror:
 
     def counts(self) -> Counts:
         """Return how many tasks there are."""
-        by_state = select(external.c.state, func.count().label("size")).where(
-            external.c.kind == _TASK
-        )
+        states = select(external.c.state, func.count().label("size"))
+        by_state = states.where(external.c.kind == TASK).group_by(external.c.state)
         with self.store.reading() as conn:
-            rows = conn.execute(by_state.group_by(external.c.state)).all()
-        n: dict[str, int] = {row.state: row.size for row in rows}
+            n: dict[str, int] = {row.state: row.size for row in conn.execute(by_state)}
         tasks = sum(n.values()) - n.get(DELETED, 0)
         return Counts(tasks, n.get(LABELED, 0) + n.get(LEFT_OUT, 0), n.get(LEFT_OUT, 0))
 
     def unanswered(self) -> list[tuple[int, str | None]]:
         """Return the tasks without an answer in Label Studio, each with the id of its sentence."""
         waiting = external.c.state.in_((NEW, SKIPPED))
-        tasks = select(external.c.id, external.c.sentence_id).where(external.c.kind == _TASK)
+        tasks = select(external.c.id, external.c.sentence_id).where(external.c.kind == TASK)
         with self.store.reading() as conn:
             return [(id, key) for id, key in conn.execute(tasks.where(waiting).order_by("id"))]
 
     def tasks(self, ids: Collection[int]) -> dict[int, Row[Any]]:
         """Return the rows of some tasks."""
         with self.store.reading() as conn:
-            return {id: row for id, row in _rows(conn, _TASK, ids).items() if row.state != DELETED}
+            rows = read_records(conn, TASK, ids)
+        return {id: row for id, row in rows.items() if not is_deleted(row)}
 
     # how it is written down
-
-    def _known_labeling(self) -> Labeling:
-        if self.labeling is None:
-            raise DataError(
-                "expected Label Studio to call /setup first, "
-                "or to send the labeling configuration along"
-            )
-        return self.labeling
 
     def _put_tasks(
         self,
@@ -250,7 +244,7 @@ class Mirror:
         again: bool = False,
     ) -> set[str]:
         """Write down new and changed tasks; return the sentences they no longer belong to."""
-        changed = [(id, data) for id, data in tasks if again or _is_news(rows.get(id), data)]
+        changed = [(id, data) for id, data in tasks if again or is_news(rows.get(id), data)]
         texts = {id: sentence_of(id, data, labeling) for id, data in changed}
         keys = self._sentence_ids([s for s in texts.values() if s is not None and s.tokens])
         left, records = set[str](), []
@@ -260,7 +254,7 @@ class Mirror:
             if row is not None and row.sentence_id not in (None, key):
                 left.add(row.sentence_id)
             state = NEW if row is None else row.state
-            records.append(_record(_TASK, id, state, None, key, data))
+            records.append(new_record(TASK, id, state, None, key, data))
         self._write(conn, records, rows)
         self.changes += len(records)
         return left
@@ -283,17 +277,15 @@ class Mirror:
 
     def _put_annotations(self, conn: Connection, annotations: Sequence[Annotation]) -> set[int]:
         """Write down new and changed annotations; return their tasks."""
-        rows = _rows(conn, _ANNOTATION, [annotation.id for annotation in annotations])
+        rows = read_records(conn, ANNOTATION, [annotation.id for annotation in annotations])
         records: dict[int, Json] = {}
         for annotation in annotations:
             row = rows.get(annotation.id)
-            stale = row is not None and (
-                row.state == DELETED or json.loads(row.value)["updated"] > annotation.updated
-            )
-            if not stale:
+            is_older = row is not None and read_value(row).get("updated", "") > annotation.updated
+            if not is_deleted(row) and not is_older:
                 state = SKIPPED if annotation.cancelled else LABELED
-                records[annotation.id] = _record(
-                    _ANNOTATION, annotation.id, state, annotation.task, None, asdict(annotation)
+                records[annotation.id] = new_record(
+                    ANNOTATION, annotation.id, state, annotation.task, None, asdict(annotation)
                 )
         self._write(conn, list(records.values()), rows)
         moved = {rows[id].parent for id in records if id in rows}
@@ -301,130 +293,7 @@ class Mirror:
 
     def _write(self, conn: Connection, records: list[Json], rows: dict[int, Row[Any]]) -> None:
         self.touched |= {(record["kind"], record["id"]) for record in records}
-        if new := [record for record in records if record["id"] not in rows]:
-            conn.execute(insert(external), new)
-        if known := [record for record in records if record["id"] in rows]:
-            conn.execute(
-                _CHANGE,
-                [{**record, "of_kind": record["kind"], "of_id": record["id"]} for record in known],
-            )
+        write_records(conn, records, rows)
 
-    def _settle(
-        self, conn: Connection, tasks: Iterable[int], others: Iterable[str], labeling: Labeling
-    ) -> None:
-        """Save what counts now of the annotations of some tasks and sentences."""
-        task_ids = [*tasks]
-        rows = _rows(conn, _TASK, task_ids)
-        keys = {*others, *(row.sentence_id for row in rows.values() if row.sentence_id is not None)}
-        live = (external.c.kind == _TASK) & (external.c.state != DELETED)
-        twins = conn.execute(select(external).where(live, external.c.sentence_id.in_(keys)))
-        rows |= {row.id: row for row in twins}
-        annotations = defaultdict[int, list[Json]](list)
-        is_theirs = (external.c.kind == _ANNOTATION) & external.c.parent.in_(rows)
-        for row in conn.execute(select(external).where(is_theirs, external.c.state != DELETED)):
-            annotations[row.parent].append(json.loads(row.value))
-        answers: dict[str, list[tuple[str, Any, tuple[Mark, ...]]]] = {key: [] for key in keys}
-        for row in rows.values():
-            if row.state == DELETED:
-                continue
-            state, rank, marks = _outcome(row, annotations[row.id], labeling)
-            if state != row.state:
-                conn.execute(_SET_STATE, {"of_kind": _TASK, "of_id": row.id, "state": state})
-            if row.sentence_id is not None:
-                answers[row.sentence_id].append((state, rank, marks))
-        for key, outcomes in answers.items():
-            self._answer(conn, key, outcomes)
-            if not outcomes:
-                self._retire(conn, key)
-
-    def _answer(self, conn: Connection, sentence_id: str, outcomes: Sequence[Any]) -> None:
-        """Bring what label-studio answers to a sentence up to date."""
-        me, store = self.annotator_id, self.store
-        labels = [(rank, marks) for state, rank, marks in outcomes if state == LABELED]
-        kind = "label" if labels else "skip" if any(o[0] == SKIPPED for o in outcomes) else None
-        marks = max(labels)[1] if labels else ()
-        said = next((a for a in current_answers(store, sentence_id, True) if _is_by(a, me)), None)
-        if kind is not None:
-            if said is None or (said.kind, said.spans) != (kind, marks):
-                assign(conn, sentence_id, me)
-                version = answer_version(store, sentence_id, me)
-                save_answer(store, sentence_id, me, kind, marks, version=version)
-            return
-        while said is not None:
-            undo_answer(store, me, said.seq)
-            said = next(
-                (a for a in current_answers(store, sentence_id, True) if _is_by(a, me)), None
-            )
-            give_back(conn, sentence_id, me)
-
-    def _retire(self, conn: Connection, sentence_id: str) -> None:
-        """Take a sentence of ours that no task has any more out of the project, unless it has an answer."""
-        answered = select(current.c.seq).where(current.c.sentence_id == sentence_id)
-        if sentence_id.startswith(f"{ANNOTATOR}:") and conn.execute(answered).first() is None:
-            retire_sentences(self.store, [sentence_id])
-
-
-def read_data(row: Row[Any]) -> Json:
-    """Return the data of a stored task; nothing where it is nested too deep to be read."""
-    try:
-        data = json.loads(row.value)
-    except RecursionError:
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
-def _outcome(
-    row: Row[Any], annotations: Sequence[Json], labeling: Labeling
-) -> tuple[str, Any, tuple[Mark, ...]]:
-    """Return what a task is by its annotations, and how the one that counts ranks and marks.
-
-    The ground truth counts, else the last that was not cancelled, as in exported files.
-    """
-    valid = [a for a in annotations if not a["cancelled"]]
-    if not valid:
-        return SKIPPED if annotations else NEW, (), ()
-    best = max(valid, key=lambda a: (a["truth"], a["updated"], a["id"]))
-    rank = (best["truth"], best["updated"], best["id"])
-    try:
-        sentence = sentence_of(row.id, read_data(row), labeling, best["result"])
-    except DataError:  # the text was changed under its labels
-        sentence = None
-    if sentence is None or not sentence.tokens:
-        return LEFT_OUT, rank, ()
-    found = spans([str(tag) for tag in sentence.tags])
-    return LABELED, rank, tuple(Mark(span.start, span.end, span.type) for span in found)
-
-
-def _rows(conn: Connection, kind: str, ids: Collection[int]) -> dict[int, Row[Any]]:
-    wanted = select(external).where(external.c.kind == kind, external.c.id.in_(ids))
-    return {row.id: row for row in conn.execute(wanted)}
-
-
-def _record(
-    kind: str,
-    id: int,
-    state: str,
-    parent: int | None = None,
-    sentence_id: str | None = None,
-    value: Json | None = None,
-) -> Json:
-    return {
-        "kind": kind,
-        "id": id,
-        "state": state,
-        "parent": parent,
-        "sentence_id": sentence_id,
-        "value": json.dumps(value or {}),
-    }
-
-
-def _is_deleted(row: Row[Any] | None) -> bool:
-    return row is not None and row.state == DELETED
-
-
-def _is_news(row: Row[Any] | None, data: Json) -> bool:
-    return row is None or row.value != json.dumps(data)
-
-
-def _is_by(answer: Any, annotator_id: int) -> bool:
-    return bool(answer.annotator_id == annotator_id and answer.kind != "adjudicate")
+    def _save(self, labeling: Labeling, tasks: Collection[int], sentence_ids: set[str]) -> None:
+        save_annotations(self.store, self.annotator_id, labeling, tasks, sentence_ids)

@@ -19,8 +19,9 @@ from sqlalchemy import select
 
 from seqmix.data.sentence import Sentence
 from seqmix.errors import SeqMixError
+from seqmix.serve.labelstudio.external import NEW, SKIPPED, read_value
 from seqmix.serve.labelstudio.labeling import Labeling
-from seqmix.serve.labelstudio.mirror import NEW, SKIPPED, Mirror, read_data
+from seqmix.serve.labelstudio.mirror import Mirror
 from seqmix.serve.labelstudio.tasks import Json, results, sentence_of
 from seqmix.serve.project import START
 from seqmix.serve.store.queue import in_order
@@ -96,13 +97,19 @@ class Predictions:
     def of(
         self, tasks: Sequence[tuple[int, Json]], labeling: Labeling, live: bool = True
     ) -> list[Prediction | None]:
-        """Return the predictions of tasks; none before there is an order, and for those without text.
+        """Return the predictions of tasks; none before there is an order or without a text.
 
         Where the ranking has no suggestion, the tagger is asked, if it is to be `live`.
         """
         current = self.refresh()
         if current.generation is None and current.suggest is None:
             return [None] * len(tasks)
+        pages = paged(tasks, _PAGE)
+        return [p for page in pages for p in self._of_page(page, current, labeling, live)]
+
+    def _of_page(
+        self, tasks: Sequence[tuple[int, Json]], current: Current, labeling: Labeling, live: bool
+    ) -> list[Prediction | None]:
         texts = {id: sentence_of(id, data, labeling) for id, data in tasks}
         spans, places = self._stored(texts, current), dict(current.places or {})
         asked = [(id, text) for id, text in texts.items() if text and text.tokens]
@@ -125,20 +132,20 @@ class Predictions:
         return predictions
 
     def ordered(self, labeling: Labeling) -> Iterator[Prediction]:
-        """Yield the predictions of all tasks without an answer, those to be labeled first in front."""
+        """Yield the predictions of all tasks without an answer, in order."""
         current = self.refresh()
         for page in paged(
             sorted(current.places or {}, key=(current.places or {}).__getitem__), _PAGE
         ):
             rows = self.mirror.tasks(page)
-            tasks = [(id, read_data(rows[id])) for id in page if id in rows]
+            tasks = [(id, read_value(rows[id])) for id in page if id in rows]
             waiting = {id for id in rows if rows[id].state in (NEW, SKIPPED)}
             for (id, _), prediction in zip(tasks, self.of(tasks, labeling, False), strict=True):
                 if id in waiting:
                     yield prediction or Prediction(id, (current.places or {}).get(id, _LAST), [])
 
     def _stored(self, texts: dict[int, Sentence | None], current: Current) -> dict[int, Any]:
-        """Return the spans of the tasks whose sentence is in the ranking, audited or answered elsewhere."""
+        """Return the spans of tasks that are ranked, audited or answered on seqmix's page."""
         rows = self.mirror.tasks(texts)
         places = select(queue.c.sentence_id, queue.c.stream, queue.c.state, queue.c.generation)
         keys = [row.sentence_id for row in rows.values() if row.sentence_id is not None]
@@ -184,7 +191,7 @@ def _is_same(last: Generation, known: Generation | None) -> bool:
 
 
 def _places(mirror: Mirror) -> dict[int, float]:
-    """Return the score of each task without an answer: the project's order, then what adds nothing."""
+    """Return the score of each task without an answer; repeated and empty texts come last."""
     first, again, textless = dict[str, int](), list[int](), list[int]()
     for id, key in mirror.unanswered():
         if key is None:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from seqmix.data.formats.charspans import list_of
 from seqmix.errors import DataError
 from seqmix.serve.labelstudio.client import LabelStudioClient
+from seqmix.serve.labelstudio.external import ANNOTATION, TASK
 from seqmix.serve.labelstudio.labeling import Labeling, parse_labeling
-from seqmix.serve.labelstudio.mirror import Counts, Mirror
+from seqmix.serve.labelstudio.mirror import NOT_YET, Counts, Mirror
 from seqmix.serve.labelstudio.predictions import Predictions, Suggest
 from seqmix.serve.labelstudio.sync import Sync
 from seqmix.serve.labelstudio.tasks import (
@@ -28,30 +29,14 @@ from seqmix.serve.labelstudio.tasks import (
 from seqmix.serve.project import Project
 from seqmix.serve.project_status import ALIVE, NOTE, WAITING
 from seqmix.serve.settings import SETTINGS
+from seqmix.serve.trainer.supervisor import Supervisor
 from seqmix.serve.trainer.trainer import TRAIN_NOW
 
 _CREATED = ("ANNOTATION_CREATED", "ANNOTATIONS_CREATED", "ANNOTATION_UPDATED")
 _DELETED = {
-    "ANNOTATIONS_DELETED": ("annotations", "annotation"),
-    "TASKS_DELETED": ("tasks", "task"),
+    "ANNOTATIONS_DELETED": ("annotations", ANNOTATION),
+    "TASKS_DELETED": ("tasks", TASK),
 }
-_NOT_YET = "expected Label Studio to call /setup first, or to send the labeling configuration along"
-
-
-class Trainer(Protocol):
-    """The project's trainer, as `Supervisor` keeps it running."""
-
-    def start(self) -> None:
-        """Start it."""
-        ...
-
-    def stop(self) -> None:
-        """End it."""
-        ...
-
-    def trouble(self) -> str | None:
-        """Say what keeps it from running; None when nothing does."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -60,7 +45,7 @@ class Parts:
 
     open: Callable[[], Project]  # the project in the folder
     create: Callable[[tuple[str, ...], str], None]  # a new one there, with tags and a name
-    train: Callable[[Path], Trainer]
+    train: Callable[[Path], Supervisor]
     load: Callable[[Path], Suggest]  # a tagger
     client: LabelStudioClient | None = None
 
@@ -74,7 +59,7 @@ class Backend:
         self._mirror: Mirror | None = None
         self._predictions: Predictions | None = None
         self._sync: Sync | None = None
-        self._trainer: Trainer | None = None
+        self._trainer: Supervisor | None = None
 
     def start(self) -> None:
         """Open the project, if there is one already."""
@@ -125,7 +110,7 @@ class Backend:
         return {"versions": [self.version()]}
 
     def setup(self, body: Json) -> Json:
-        """Take the project and its labeling configuration. Secrets in the body are not looked at."""
+        """Take the project and its labeling configuration; secrets sent along are ignored."""
         project, schema = body.get("project"), body.get("schema")
         if not isinstance(project, str) or not isinstance(schema, str):
             raise DataError('expected "project" and "schema" to be strings')
@@ -187,7 +172,7 @@ class Backend:
         with self._opening:
             if self._mirror is None:
                 if labeling is None:
-                    raise DataError(_NOT_YET)
+                    raise DataError(NOT_YET)
                 id = str(project).partition(".")[0] if isinstance(project, str) else None
                 name = f"Label Studio project {id}" if id else self.folder.absolute().name
                 self.parts.create(tuple(labeling.tags.values()), name)
@@ -198,9 +183,7 @@ class Backend:
                 mirror.bind(project)
             if isinstance(xml, str) and mirror.configure(xml):
                 self._train_now(mirror)
-        if mirror.labeling is None:
-            raise DataError(_NOT_YET)
-        return mirror, mirror.labeling
+        return mirror, mirror.known_labeling()
 
     def _open(self) -> None:
         project = self.parts.open()

@@ -15,8 +15,9 @@ from seqmix.data.formats.records import is_deep
 from seqmix.errors import SeqMixError
 from seqmix.serve.estimates import Estimates
 from seqmix.serve.labelstudio.client import LabelStudioClient
+from seqmix.serve.labelstudio.external import read_value
 from seqmix.serve.labelstudio.labeling import Labeling
-from seqmix.serve.labelstudio.mirror import Mirror, read_data
+from seqmix.serve.labelstudio.mirror import Mirror
 from seqmix.serve.labelstudio.predictions import Prediction, Predictions
 from seqmix.serve.labelstudio.tasks import annotations_of, data_of, id_of
 
@@ -104,7 +105,7 @@ class Sync:
 
     def _later(self, ids: list[int], labeling: Labeling) -> Iterator[Prediction]:
         rows = self.mirror.tasks(ids)
-        tasks = [(id, read_data(row)) for id, row in rows.items()]
+        tasks = [(id, read_value(row)) for id, row in rows.items()]
         for (id, _), prediction in zip(tasks, self.predictions.of(tasks, labeling), strict=True):
             yield prediction or Prediction(id, 1.0, [])
 
@@ -124,7 +125,7 @@ class Sync:
 
 
 def fetch(client: LabelStudioClient, project: int, mirror: Mirror, control: str) -> int:
-    """Take over every task and annotation, and forget those that are gone; return how many tasks."""
+    """Take over all tasks and annotations, forget those that are gone; return how many tasks."""
     mirror.touched = set()
     tasks, annotations, totals = set[int](), set[int](), set[int]()
     for total, page in client.pages(project):

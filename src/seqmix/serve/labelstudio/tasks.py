@@ -48,7 +48,7 @@ def id_of(record: Any, what: str) -> int:
 
 
 def data_of(task: Json) -> Json:
-    """Return the data of a task, its strings without halves of characters, which browsers can send."""
+    """Return the data of a task; browsers can send half characters, which are replaced."""
     data = task.get("data")
     if is_deep(data):
         raise DataError(f'expected "data" of at most {MAX_DEPTH} levels')

@@ -21,6 +21,7 @@ from seqmix.errors import ConfigError, ModelError
 if TYPE_CHECKING:
     from seqmix.serve.labelstudio.protocol import Backend
 
+_OF_PROJECT = ("audit_share", "audit_train", "overlap_share")  # settings without a section
 _IN_PROJECT = {  # keys of a config that project.toml has a name of its own for
     ("tagger", "encoder"): "encoder",
     ("tagger", "head"): "head",
@@ -52,7 +53,7 @@ def labelstudio(
     url: Annotated[
         str | None,
         typer.Option(
-            help="Label Studio's address, to put its tasks in order; its key in LABEL_STUDIO_API_KEY."
+            help="Label Studio's address, to order its tasks; its key in LABEL_STUDIO_API_KEY."
         ),
     ] = None,
     min_new: Annotated[
@@ -65,7 +66,9 @@ def labelstudio(
     ] = None,
     change: Annotated[
         list[str] | None,
-        typer.Option("--set", help="section.key=value on top of it, as often as needed."),
+        typer.Option(
+            "--set", help="section.key=value on top of it, or audit_share=0.2; repeat as needed."
+        ),
     ] = None,
 ) -> None:
     """Serve a project to Label Studio: suggest labels, train, and choose what to label next."""
@@ -150,18 +153,20 @@ def build_backend(
 
 
 def _explicit(file: Path | None, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a config file and changes say themselves, once it is certain that it is valid."""
+    """Return what a config file and changes say, once it is certain that it is valid."""
+    of_project = {key: changes[key] for key in _OF_PROJECT if key in changes}
+    changes = {key: value for key, value in changes.items() if key not in of_project}
     load_config(None, file, changes)
     values = {} if file is None else tomllib.loads(file.read_text(encoding="utf-8"))
     for name, section in nested(changes).items():
         is_section = isinstance(section, dict)
         values[name] = {**values.get(name, {}), **section} if is_section else section
-    return values
+    return values | of_project
 
 
 def _settings(folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a config project.toml has a name for, and write the rest to training.toml."""
-    changes = {key: values[key] for key in ("seed", "batch", "audit_share") if key in values}
+    changes = {key: values[key] for key in ("seed", "batch", *_OF_PROJECT) if key in values}
     training: dict[str, dict[str, Any]] = {}
     for name, section in values.items():
         for key, value in section.items() if isinstance(section, dict) else ():
