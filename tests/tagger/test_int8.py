@@ -13,13 +13,13 @@ from seqmix.tagger import Settings, Tagger, int8
 
 @pytest.fixture(scope="module")
 def tagger() -> Tagger:
-    return Tagger(settings=Settings(steps=12), device="cpu").fit(
+    return Tagger(settings=Settings(steps=6, batch_size=8), device="cpu").fit(
         sample("gazette:train")[:64], np.random.default_rng(0)
     )
 
 
 def test_the_order_of_a_pool_hardly_changes_and_the_tagger_not_at_all(tagger):
-    pool = sample("gazette:test")[:80]
+    pool = sample("gazette:test")[:40]
     before = list(tagger.unsure(pool, "entropy"))
 
     rounded = list(tagger.int8().unsure(pool, "entropy"))

@@ -523,6 +523,7 @@ def test_tables_of_results_merge_without_repetition_and_the_newest_wins(tmp_path
         read_results([tmp_path / "4.csv"])
 
 
+@pytest.mark.ci  # four runs that train the starter
 def test_the_smoke_sweep_runs_whole(tmp_path: Path) -> None:
     smoke = next(path for path in EXPERIMENTS if path.stem == "smoke")
 

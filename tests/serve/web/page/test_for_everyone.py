@@ -46,7 +46,7 @@ def team(serve: Serve) -> Any:
         {"start": 0, "end": 1, "tag": "PER", "confidence": 0.9},
         {"start": 2, "end": 3, "tag": "MISC", "confidence": 0.5},
     ]
-    ranked(served, {"s1": suggestion}, number=2, generated=[made])
+    ranked(served, {"s1": suggestion}, number=2, records=[made])
     return served
 
 

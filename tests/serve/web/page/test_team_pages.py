@@ -31,7 +31,7 @@ def mixed(serve: Serve) -> tuple[Any, Any]:
     )
     assert len(made) == 5
     served = serve([sentence.unlabeled() for sentence in labeled])
-    ranked(served, generated=[one.to_record() for one in made])
+    ranked(served, records=[one.to_record() for one in made])
     return served, made
 
 
