@@ -105,7 +105,7 @@ def parts_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def observe(toml: str) -> str:
         (tmp_path / FILE).write_text(toml)
         tables.clear()
-        settings = ProjectSettings("people", ("PER",))
+        settings = ProjectSettings("people", ("PER",), head="linear", augment="sub", rate=0.2)
         project = SimpleNamespace(folder=tmp_path, settings=settings, models=tmp_path / "models")
         parts = trainer_process.build_parts(project)
         learner = parts.learner.keywords
@@ -156,7 +156,10 @@ def test_what_is_refused_is_a_key_of_the_config() -> None:
     [
         ("[trainin]\nepochs = 3\n", "trainin: there is no such key; did you mean training?"),
         ("[training]\nepochs = 0\n", "training.epochs must be at least 1; got 0"),
-        ('[query]\npolicy = "lc"\n', "query.policy lc needs tagger.head crf"),
+        (
+            '[query]\npolicy = "lc"\n[tagger]\nhead = "linear"\n',
+            "query.policy lc needs tagger.head crf",
+        ),
         ("[training\n", "cannot read the config"),
     ],
 )

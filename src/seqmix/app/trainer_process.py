@@ -25,7 +25,10 @@ from seqmix.serve.trainer.process import work
 from seqmix.serve.trainer.suggestions import Guess
 from seqmix.serve.trainer.trainer import Parts
 
-_LEAST = 6  # steps an epoch, so that ten labels are seen more than ten times
+# Least optimizer steps per epoch: of the first model, which must come soon, and of later ones with
+# few sentences and with many, generated ones included. Ten epochs are 60, 300 and 600 steps, behind
+# which are the figures of docs/defaults.md.
+_QUICK, _FEW, _MANY, _MANY_SENTENCES = 6, 30, 60, 400
 
 
 def build_parts(project: Project) -> Parts:
@@ -53,7 +56,8 @@ def build_parts(project: Project) -> Parts:
     )
 
     def steps(count: int) -> int:
-        least = max(training.min_steps, training.epochs * _LEAST)
+        per_epoch = _MANY if count >= _MANY_SENTENCES else _FEW
+        least = training.min_steps or per_epoch * training.epochs
         return training.steps or max(least, training.total_steps(count))
 
     def untrained(rng: np.random.Generator) -> AnyTagger:
@@ -66,6 +70,9 @@ def build_parts(project: Project) -> Parts:
         paths=guesses,
         without_entity=query.without_entity,
         start=start,
+        quick=None
+        if training.steps or training.min_steps or start is not None
+        else _QUICK * training.epochs,
     )
 
 

@@ -59,11 +59,11 @@ class ProjectSettings:
     """Direction of the text."""
     encoder: str = "starter"
     """The encoder: starter, a Hugging Face name or a folder."""
-    head: Head = "linear"
+    head: Head = "crf"
     """What turns words into tags."""
-    augment: AnyVariant = "sub"
+    augment: AnyVariant = "mention"
     """How sentences are generated, or none."""
-    rate: Annotated[Number, Field(ge=0, le=10)] = 0.2
+    rate: Annotated[Number, Field(ge=0, le=10)] = 1.0
     """Generated sentences for each labeled one."""
     seed: Annotated[Whole, Field(ge=0, le=2**63)] = 0
     """The random seed."""

@@ -278,7 +278,7 @@ def test_guidelines_and_settings_are_kept(seqmix_command, notes, tmp_path):
             "nowhere.txt: there is no such file or folder",
         ),
         (["--tags", "PER", "--policy", "best"], "query.policy: must be one of"),
-        (["--tags", "PER", "--policy", "lc"], "needs tagger.head crf"),
+        (["--tags", "PER", "--policy", "lc", "--set", "head=linear"], "needs tagger.head crf"),
         (
             ["--tags", "PER", "--set", "audit_share=2"],
             "audit_share must be at most 0.9; got 2",
@@ -570,7 +570,8 @@ def test_settings_can_be_changed(seqmix_command, folder):
         "overlap_share must be at most 1; got 3.0"
         in seqmix_command("project", folder, "--set", "overlap_share=3.0").err
     )
-    assert "needs tagger.head crf" in seqmix_command("project", folder, "--set", "policy=lc").err
+    changes = ("--set", "policy=lc", "--set", "head=linear")
+    assert "needs tagger.head crf" in seqmix_command("project", folder, *changes).err
     for change, message in (
         ("batch=x", "batch must be a whole number; got 'x'"),
         ("btach=20", "btach: there is no such key; did you mean batch?"),

@@ -82,6 +82,7 @@ class Class:
 
     def __init__(self, own: Project, **parts) -> None:
         self.project, self.mixer, self.trained_on = own, Repeater(), []
+        self.steps: list[int | None] = []
         learner = partial(
             ActiveLearner,
             tagger=self.fit,
@@ -108,6 +109,7 @@ class Class:
 
     def fit(self, sentences, steps, rng, last) -> WordTagger:
         self.trained_on.append(sorted(s.id for s in sentences))
+        self.steps.append(steps)
         return WordTagger(TAGS).fit(sentences)
 
     def answer(self, n: int = 1) -> list[str]:
@@ -164,6 +166,21 @@ def test_it_trains_when_enough_answers_came_and_not_before(school: Class):
     assert (school.project.folder / school.last.model / "words.json").exists()
     assert not school.trainer.step()
     assert school.last.seconds.keys() == {"mixing", "training", "ranking", "auditing", "saving"}
+
+
+def test_the_first_model_is_quick_and_one_with_all_its_steps_follows_at_once(tmp_path):
+    with new_project(tmp_path / "quick", n=60, batch=4) as own:
+        school = Class(own, quick=5)
+        school.parts.learner.keywords["steps"] = lambda sentences: 300
+        school.trainer.step()
+        school.answer(4)
+
+        assert school.trainer.step()
+        assert (school.last.number, school.steps) == (1, [5])
+        assert school.trainer.step()
+        assert (school.last.number, school.steps) == (2, [5, 300])
+        assert school.trained_on[0] == school.trained_on[1]
+        assert not school.trainer.step()
 
 
 def test_the_queue_follows_the_new_ranking_with_suggestions_and_their_confidence(school: Class):

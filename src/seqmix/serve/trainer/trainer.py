@@ -71,6 +71,7 @@ class Parts:
     start: Tagger | None = None  # a tagger to begin with; a warm recipe trains it further
     most: int = 20_000  # sentences scored in one go; of a larger pool, a random sample
     first: int = 2_000  # … and before there are labels
+    quick: int | None = None  # optimizer steps of the first model, which a full one follows at once
 
 
 @dataclass
@@ -94,6 +95,7 @@ class Trainer:
             asked is not None
             or news(counts, settings, last) >= settings.batch
             or (last is not None and self._touched(last) >= settings.batch)
+            or (last is not None and last.number == 1 and self.parts.quick is not None)
         )
         ranks = (last is None and counts.sentences + counts.seed > 0) or (
             last is not None and last.number == 0 and (asked is not None or _grown(last, counts))
@@ -137,7 +139,9 @@ class Trainer:
         if not labeled:
             return False
         kept = self._generated(set(labeled), changed)
+        quick = self.parts.quick if number == 1 else None
         learner = self.parts.learner(
+            **({} if quick is None else {"steps": lambda sentences: quick}),
             pool=Pool(self._pool(self.parts.most, rng), labeled),
             seed=settings.seed,
             round=number,
