@@ -18,6 +18,9 @@ from hypothesis import strategies as st
 from seqmix.data.tagset import TagSet
 from seqmix.errors import RunError
 from seqmix.serve.labelstudio.app import Password, create_app
+from seqmix.serve.project import open_project
+from seqmix.serve.store.current import current_answers
+from seqmix.serve.store.records import Mark
 from seqmix.testing import WordTagger
 from tests.support.labelstudio_fakes import (
     CONFIG,
@@ -416,6 +419,16 @@ def test_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
         trained(studio, 5)
     models = sorted(path.name for path in (tmp_path / "models").iterdir() if path.name.isdecimal())
     assert models == ["002", "003"]  # older ones are gone
+
+
+def test_an_annotation_is_in_the_project_when_label_studio_hears_that_it_was_taken(
+    studio: TestClient, tmp_path: Path
+) -> None:
+    label(studio, 1)
+    with open_project(tmp_path) as project:  # as another process reads it
+        (answer,) = current_answers(project.store)
+    marks = (Mark(0, 1, "PER"), Mark(2, 3, "LOC"))
+    assert (answer.annotator, answer.spans) == ("label-studio", marks)
 
 
 def test_a_tagger_to_begin_with_suggests_at_once_and_is_trained_further(tmp_path: Path) -> None:

@@ -182,6 +182,8 @@ def backend(
         str(folder),
         "--port",
         str(port),
+        "--set",
+        "audit_share=0",
         *options,
     ]
     with running(
@@ -273,13 +275,17 @@ def test_import_predict_annotate_webhook_train_predict_again(
         studio.retrieve(project)
         first = wait(
             lambda: (
-                (found := healthy(health)) and found["model_version"].endswith("0001") and found
+                (found := healthy(health))
+                and found["tasks"] == len(given)
+                and not found["model_version"].endswith("0000")
+                and found
             ),
             600,
             server,
         )
         assert (first["tasks"], first["labeled"], first["error"]) == (len(given), 0, None)
         studio.retrieve(project)
+        first = healthy(health)  # ranked again, perhaps, when all tasks had come
         predicted = {
             t["id"]: p
             for t in studio.tasks(project)
@@ -369,7 +375,7 @@ def test_the_projects_next_task_is_the_policys_and_nothing_is_lost_by_a_kill(
     )  # made before there was a backend
     port, folder = free_port(), tmp_path / "state"
     health, url = f"http://127.0.0.1:{port}/health", f"http://127.0.0.1:{port}"
-    options = ("--min-new", "3", "--url", studio.url)
+    options = ("--min-new", "4", "--url", studio.url)
     secret = {"SEQMIX_PASSWORD": password, "LABEL_STUDIO_API_KEY": KEY}
 
     def state() -> dict[str, Any]:
