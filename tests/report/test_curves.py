@@ -80,7 +80,7 @@ def test_runs_without_a_common_number_of_labels_are_refused(tmp_path: Path) -> N
     )
     changed(second, 1, labeled=50)
 
-    with pytest.raises(DataError, match="report them apart"):
+    with pytest.raises(DataError, match="report them separately"):
         aligned(load_runs([first, second]))
 
 
@@ -170,7 +170,7 @@ def test_a_directory_given_twice_counts_once_but_a_copied_seed_is_refused(tmp_pa
     first, copy = run_directory(tmp_path / "a"), run_directory(tmp_path / "b")
 
     assert len(load_runs([first, tmp_path / "." / "a"])) == 1
-    with pytest.raises(DataError, match="a seed of its own"):
+    with pytest.raises(DataError, match="needs another seed"):
         load_runs([first, copy])
 
 

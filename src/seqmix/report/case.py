@@ -170,8 +170,10 @@ def html_marked(tokens: Sequence[str], window: tuple[int, int]) -> str:
 STYLE = """\
 :root { color-scheme: light dark }
 :root { --line: #8884; --mark: #ffd54f66; --good: #2e7d32; --bad: #c62828 }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
-article { border: 1px solid var(--line); border-radius: .6rem; padding: .4rem 1.2rem; margin: 1rem 0 }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem }
+body { margin: 2rem auto; padding: 0 1rem }
+article { border: 1px solid var(--line); border-radius: .6rem }
+article { padding: .4rem 1.2rem; margin: 1rem 0 }
 h2 { font-size: .9rem; opacity: .6; margin: .4rem 0 0 }
 p { margin: .5rem 0 }
 mark { background: var(--mark); color: inherit; padding: 0 .15em; border-radius: .2em }

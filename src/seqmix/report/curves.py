@@ -1,4 +1,4 @@
-"""Runs read back from their directories, grouped by arm, and drawn as learning curves with intervals over seeds."""
+"""Runs read from their directories, by arm, and their learning curves with intervals over seeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from seqmix.loop.rounds import read_rounds, read_timings
 from seqmix.report.statistics import Curve, Interval, mean_interval
 
 SPLITS = ("test", "dev")
-_COMPUTED = tuple("=+-@\t\n")  # how a cell begins that spreadsheets take for a formula
+_COMPUTED = tuple("=+-@\t\n")  # what spreadsheets take for the start of a formula
 COSTS = {"labeled": "labeled sentences", "tokens": "labeled tokens", "spans": "labeled spans"}
 
 
@@ -36,7 +36,7 @@ class Run:
 
     @property
     def augmented(self) -> bool:
-        """Sentences were generated, or were meant to be."""
+        """Whether sentences were generated or meant to be."""
         return self.variant not in (None, "", "none") or any(
             round.generated for round in self.rounds
         )
@@ -44,14 +44,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Point:
-    """One place on an arm's curve: mean cost, and F1 over the seeds."""
+    """A point of an arm's curve: mean cost, and F1 over the seeds."""
 
     x: float
     f1: Interval
 
 
 def load_runs(paths: Iterable[Path]) -> list[Run]:
-    """The runs in the order given; the same directory twice is read once, the same arm and seed in two directories is refused."""
+    """Read runs in order, each directory once; refuse two with the same arm and seed."""
     runs = [load_run(path) for path in {path.resolve(): path for path in paths}.values()]
     if not runs:
         raise DataError("expected at least one run directory")
@@ -60,7 +60,8 @@ def load_runs(paths: Iterable[Path]) -> list[Run]:
         twin = seen.setdefault((run.arm, run.seed), run.path)
         if twin != run.path:
             raise DataError(
-                f"arm {run.arm!r} with seed {run.seed} is also in {twin}; a repetition needs a seed of its own",
+                f"arm {run.arm!r} with seed {run.seed} is also in {twin}; "
+                "a repetition needs another seed",
                 run.path,
             )
     return runs
@@ -89,15 +90,15 @@ def load_run(path: Path) -> Run:
 
 
 def load_generated(run: Run) -> list[tuple[int, Augmented]]:
-    """The generated sentences of a run, each with its round; none where the run made none."""
+    """Return the generated sentences of a run, each with its round."""
     file = run.path / "generated.jsonl"
     if not file.exists():
         return []
-    found = []
+    generated = []
     for number, record, text in json_lines(file):
         with at(file, number, text):
-            found.append((_number(record), Augmented.from_record(record)))
-    return found
+            generated.append((_number(record), Augmented.from_record(record)))
+    return generated
 
 
 def _number(record: Mapping[str, Any]) -> int:
@@ -108,15 +109,15 @@ def _number(record: Mapping[str, Any]) -> int:
 
 
 def by_arm(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """Repetitions together, by seed; arms in the order in which they came."""
+    """Group runs by arm, each group in order of seeds."""
     arms: dict[str, list[Run]] = {}
     for run in runs:
         arms.setdefault(run.arm, []).append(run)
-    return {arm: sorted(own, key=lambda run: run.seed) for arm, own in arms.items()}
+    return {arm: sorted(group, key=lambda run: run.seed) for arm, group in arms.items()}
 
 
 def baseline(arms: Mapping[str, Sequence[Run]]) -> str:
-    """The arm named "none", else the first without augmentation, else the first."""
+    """Return the arm named "none", else the first without augmentation, else the first."""
     if "none" in arms:
         return "none"
     return next(
@@ -126,22 +127,24 @@ def baseline(arms: Mapping[str, Sequence[Run]]) -> str:
 
 
 def shared_split(runs: Iterable[Run]) -> str:
-    """Test where every round was scored on it, else dev."""
+    """Return test if every round was scored on it, else dev."""
     rounds = [round for run in runs for round in run.rounds]
     for split in SPLITS:
         if all(split in round.results for round in rounds):
             return split
     raise DataError(
-        "these runs were not all scored on the same split; report those with test scores and those with dev scores apart"
+        "these runs were not all scored on the same split; "
+        "report those with test scores and those with dev scores separately"
     )
 
 
 def aligned(runs: Sequence[Run]) -> list[Run]:
-    """The same runs cut to the numbers of labeled sentences that all of them reached, so that like is compared with like."""
+    """Cut the runs to the numbers of labeled sentences that all of them reached."""
     common = set.intersection(*({round.labeled for round in run.rounds} for run in runs))
     if not common:
+        paths = ", ".join(str(run.path) for run in runs)
         raise DataError(
-            f"{', '.join(str(run.path) for run in runs)}: no number of labeled sentences is common to all; report them apart"
+            f"{paths}: no number of labeled sentences is common to all; report them separately"
         )
     return [
         replace(
@@ -152,7 +155,7 @@ def aligned(runs: Sequence[Run]) -> list[Run]:
 
 
 def curve(run: Run, split: str, against: str = "labeled") -> Curve:
-    """One run's F1 against labeled sentences, tokens or spans."""
+    """Return the F1 of a run against labeled sentences, tokens or spans."""
     return Curve(
         tuple(float(getattr(r, against)) for r in run.rounds),
         tuple(r.f1(split) for r in run.rounds),
@@ -160,20 +163,23 @@ def curve(run: Run, split: str, against: str = "labeled") -> Curve:
 
 
 def band(runs: Sequence[Run], split: str, against: str = "labeled") -> list[Point]:
-    """The arm's mean curve with its interval at each number of labeled sentences; tokens and spans are averaged over the seeds."""
-    each = [curve(run, split, against) for run in aligned(runs)]
-    xs = zip(*(one.x for one in each), strict=True)
-    ys = zip(*(one.y for one in each), strict=True)
+    """Return the mean F1 of an arm with its interval at each number of labeled sentences.
+
+    Tokens and spans are averaged over the seeds.
+    """
+    curves = [curve(run, split, against) for run in aligned(runs)]
+    xs = zip(*(line.x for line in curves), strict=True)
+    ys = zip(*(line.y for line in curves), strict=True)
     return [Point(sum(x) / len(x), mean_interval(y)) for x, y in zip(xs, ys, strict=True)]
 
 
 def mean_curve(points: Sequence[Point]) -> Curve:
-    """A band without its intervals."""
+    """Return a band without its intervals."""
     return Curve(tuple(point.x for point in points), tuple(point.f1.mean for point in points))
 
 
 def as_csv(runs: Iterable[Run]) -> str:
-    """Every round of every run, one line a split."""
+    """Return all rounds of all runs as CSV, one line per split."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     figures = ("f1", "precision", "recall", "macro_f1")
@@ -183,33 +189,16 @@ def as_csv(runs: Iterable[Run]) -> str:
     for run in runs:
         for r in run.rounds:
             for split in (split for split in SPLITS if split in r.results):
-                start = [
-                    run.arm,
-                    run.seed,
-                    r.number,
-                    r.labeled,
-                    r.tokens,
-                    r.spans,
-                    r.generated,
-                    split,
-                ]
-                writer.writerow(
-                    [
-                        _inert(cell)
-                        for cell in (
-                            *start,
-                            *(r.results[split].get(figure, "") for figure in figures),
-                        )
-                    ]
-                )
+                costs = (r.number, r.labeled, r.tokens, r.spans, r.generated)
+                values = (r.results[split].get(figure, "") for figure in figures)
+                writer.writerow(map(_inert, (run.arm, run.seed, *costs, split, *values)))
     return out.getvalue()
 
 
 def _inert(cell: Any) -> Any:
-    """The cell, a text that a spreadsheet would compute behind an apostrophe: arms, and what stands for figures, may be a stranger's."""
+    """Return a cell with an apostrophe before text that a spreadsheet would compute."""
     if cell is None or isinstance(cell, int | float):
         return cell
-    text = str(cell).replace(
-        "\r", " "
-    )  # subtle: csv leaves a lone \r unquoted, and what follows it would begin a row
+    # subtle: csv leaves a lone \r unquoted, and what follows it would begin a row
+    text = str(cell).replace("\r", " ")
     return f"'{text}" if text[:1] in _COMPUTED else text

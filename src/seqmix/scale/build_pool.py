@@ -104,8 +104,8 @@ def same_id(*sentences: Sentence) -> DataError:
     """Return the error for two sentences that share an id, as their answers would be confused."""
     first, second = sorted(sentences, key=lambda sentence: sentence.tokens)
     return DataError(
-        f"two sentences have the id {first.id!r}; rename a file, or use digests of the tokens as ids: "
-        "seqmix rank --pool FOLDER --read ids=content",
+        f"two sentences have the id {first.id!r}; rename a file, or use digests of the tokens "
+        "as ids: seqmix rank --pool FOLDER --read ids=content",
         text=f"{' '.join(first.tokens)} / {' '.join(second.tokens)}",
     )
 
