@@ -182,7 +182,7 @@ def test_a_file_beyond_what_memory_should_hold_becomes_a_pool_and_gives_the_same
     assert "a pool is built" not in capsys.readouterr().err
     for limit in ("SENTENCES", "TOKENS"):
         with monkeypatch.context() as patch:
-            patch.setattr(f"seqmix.scale.jsonl_source.{limit}", 50)
+            patch.setattr(f"seqmix.scale.sources.{limit}", 50)
             assert score("gazette:dev", model, tmp_path / f"{limit}.jsonl") == 0
         assert "a pool is built" in capsys.readouterr().err
         assert read(tmp_path / f"{limit}.jsonl") == read(tmp_path / "a.jsonl")

@@ -18,11 +18,10 @@ from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError
 from seqmix.scale.build_pool import SHARD, build_pool
 from seqmix.scale.executors import AS_MANY_AS_FIT, executor_of
-from seqmix.scale.jsonl_source import held, write_blocks
 from seqmix.scale.local_executor import Executor
 from seqmix.scale.pool import PoolOnDisk, is_pool, open_pool
 from seqmix.scale.shards import Unit
-from seqmix.scale.sources import fingerprint, read_source, units_in_place
+from seqmix.scale.sources import fingerprint, held, read_source, units_in_place, write_blocks
 
 Texts = Annotated[
     list[str],
