@@ -13,7 +13,7 @@ from seqmix.tagger import Settings, Tagger, int8
 
 @pytest.fixture(scope="module")
 def tagger() -> Tagger:
-    return Tagger(settings=Settings(steps=6, batch_size=8), device="cpu").fit(
+    return Tagger(settings=Settings(steps=16, batch_size=8), device="cpu").fit(
         sample("gazette:train")[:64], np.random.default_rng(0)
     )
 
