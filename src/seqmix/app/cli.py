@@ -46,8 +46,8 @@ COMMANDS: Mapping[str, Mapping[str, Entry]] = {  # in the order of --help
             "seqmix export names --out labels.conll",
         ),
         "labelstudio": Entry(
-            "Suggest labels and choose what to label next in Label Studio.",
-            "seqmix labelstudio --folder backend",
+            "Serve a project to Label Studio: suggest labels and choose what to label next.",
+            "seqmix labelstudio --folder names",
         ),
         "project": Entry(
             "Show or change a project's settings and annotators, or back it up.",

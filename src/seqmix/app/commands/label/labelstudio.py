@@ -16,6 +16,7 @@ import typer
 
 from seqmix.app.config import load_config, nested, parse_changes
 from seqmix.app.console import say
+from seqmix.app.options import settings_option
 from seqmix.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
@@ -31,47 +32,57 @@ _IN_PROJECT = {  # keys of a config that project.toml has a name of its own for
 }
 
 
+Folder = Annotated[
+    Path, typer.Option(help="Project folder; created when Label Studio connects, if new.")
+]
+Model = Annotated[
+    Path | None,
+    typer.Option(help="Tagger to begin with: it suggests at once and is trained further."),
+]
+Port = Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")]
+Host = Annotated[
+    str, typer.Option(help="Address to listen on; beyond this machine only with a password.")
+]
+User = Annotated[
+    str,
+    typer.Option(help="User that Label Studio logs in as, with the password in SEQMIX_PASSWORD."),
+]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        help="Label Studio's address, to put its tasks in order; its key is read from "
+        "LABEL_STUDIO_API_KEY."
+    ),
+]
+MinNew = Annotated[
+    int | None,
+    typer.Option(
+        help="Train after this many new or changed annotations; the project's batch by default."
+    ),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", help="A TOML file as simulate takes it, written into the project's settings."
+    ),
+]
+Change = Annotated[
+    list[str] | None, settings_option("query.policy=mnlp or audit_share=0.2, on top of the file")
+]
+
+
 def labelstudio(
-    folder: Annotated[
-        Path, typer.Option(help="The project folder; made when Label Studio connects, if new.")
-    ],
-    model: Annotated[
-        Path | None,
-        typer.Option(help="A tagger to begin with: it suggests at once and is trained further."),
-    ] = None,
-    port: Annotated[
-        int, typer.Option(help="The port to listen on; 0 for any that is free.")
-    ] = 9090,
-    host: Annotated[
-        str,
-        typer.Option(help="The address to listen on; beyond this machine only with a password."),
-    ] = "127.0.0.1",
-    user: Annotated[
-        str,
-        typer.Option(help="Ask Label Studio for this user and the password in SEQMIX_PASSWORD."),
-    ] = "seqmix",
-    url: Annotated[
-        str | None,
-        typer.Option(
-            help="Label Studio's address, to order its tasks; its key in LABEL_STUDIO_API_KEY."
-        ),
-    ] = None,
-    min_new: Annotated[
-        int | None,
-        typer.Option(help="Train after this many new or changed annotations; the project's batch."),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="A TOML file as simulate takes it, written into the project's settings."),
-    ] = None,
-    change: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="section.key=value on top of it, or audit_share=0.2; repeat as needed."
-        ),
-    ] = None,
+    folder: Folder,
+    model: Model = None,
+    port: Port = 9090,
+    host: Host = "127.0.0.1",
+    user: User = "seqmix",
+    url: Url = None,
+    min_new: MinNew = None,
+    config: ConfigFile = None,
+    change: Change = None,
 ) -> None:
-    """Serve a project to Label Studio: suggest labels, train, and choose what to label next."""
+    """Serve a project to Label Studio: suggest labels and choose what to label next."""
     if min_new is not None and min_new < 1:
         raise ConfigError(f"--min-new must be at least 1; got {min_new}")
     values = _explicit(config, parse_changes(change))

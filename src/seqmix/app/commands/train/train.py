@@ -46,7 +46,8 @@ Head = Annotated[str, _model(help="linear or crf.")]
 Steps = Annotated[
     int | None,
     _training(
-        help="Optimizer steps; by default 10 epochs, and at least 300 or, from 100 sentences on, 600."
+        help="Optimizer steps; by default 10 epochs, and at least 300 or, "
+        "from 100 sentences on, 600."
     ),
 ]
 Unlabeled = Annotated[
@@ -63,8 +64,8 @@ Limit = Annotated[
 Change = Annotated[
     list[str] | None,
     settings_option(
-        "epochs=20, lr=1e-3 (3e-4 for the starter and 5e-5 for other encoders by default), batch_size=16, "
-        "max_pieces=256 or mixup=0.2",
+        "epochs=20, lr=1e-3 (3e-4 for the starter and 5e-5 for other encoders by default), "
+        "batch_size=16, max_pieces=256 or mixup=0.2",
         panel="The training",
     ),
 ]
@@ -94,9 +95,9 @@ def train(
     tagger = Tagger(encoder, head, settings, device)
     _check_place(out)
     sentences = labeled_data(data, reading)
-    other = Reading(None, reading.options)
-    dev_sentences = labeled_data(dev, other) if dev else []
-    text = _text(unlabeled, other) if unlabeled else []
+    guessed = Reading(None, reading.options)
+    dev_sentences = labeled_data(dev, guessed) if dev else []
+    text = _text(unlabeled, guessed) if unlabeled else []
     rng = np.random.default_rng(seed)
     sentences = drawn(sentences, limit, rng)
     _say_tags(sentences, data)
