@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import wraps
-from typing import Annotated, Any, TypeVar, dataclass_transform
+from typing import Annotated, Any, TypeVar, dataclass_transform, get_origin
 
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
@@ -124,7 +124,8 @@ def _key_of(section: Any, parts: tuple[int | str, ...]) -> tuple[str, ...]:
     """Return the keys of an error's place without the names pydantic gives to parts of a union."""
     kept: list[str] = []
     for part in parts:
-        if str(part) not in keys_of(_section_at(section, kept)):
+        here = _section_at(section, kept)
+        if get_origin(here) is not dict and str(part) not in keys_of(here):
             break
         kept.append(str(part))
     return tuple(kept)
