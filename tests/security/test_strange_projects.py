@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from seqmix.app.cli import run
-from seqmix.app.sweep.state import Board
+from seqmix.app.sweep.state import SweepState
 from seqmix.data.locks import locked
 from seqmix.data.text import from_text
 from seqmix.errors import DataError, RunError, SeqMixError, StoreError
@@ -230,11 +230,11 @@ def test_the_log_of_the_trainer_is_never_a_link(tmp_path: Path, private: Path) -
 
 def test_the_log_of_a_sweep_is_never_a_link(tmp_path: Path, private: Path) -> None:
     (tmp_path / "sweep.log").symlink_to(private)
-    board = Board.__new__(Board)
-    board.out = tmp_path
+    state = SweepState.__new__(SweepState)
+    state.out = tmp_path
 
     with pytest.raises(DataError, match="expected a plain file"):
-        board._say("hello")
+        state.report("hello")
     assert private.read_text() == SECRET
 
 

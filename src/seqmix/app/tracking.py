@@ -1,4 +1,4 @@
-"""Figures of a run to MLflow or TensorBoard, for those who watch there; off by default (extra `track`)."""
+"""Send the figures of a run to MLflow or TensorBoard (extra `track`)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ Track = Callable[[RoundRecord], None]
 
 
 def tracker(kind: str, folder: Path, config: Config) -> Track:
-    """A function to call with each finished round's line. TensorBoard writes into the run directory, MLflow where its settings say."""
+    """Return a function to call with each finished round.
+
+    TensorBoard writes into the run directory, MLflow where its settings say.
+    """
     if kind == "none":
         return lambda record: None
     if kind == "tensorboard":
         return _tensorboard(folder / "tensorboard")
     if kind == "mlflow":
         return _mlflow(config)
-    raise ConfigError(f"--track is {kind!r}; it is one of {', '.join(TRACKERS)}")
+    raise ConfigError(f"--track must be one of {', '.join(TRACKERS)}; got {kind!r}")
 
 
 def figures(record: RoundRecord) -> Iterator[tuple[str, float]]:
@@ -54,8 +57,8 @@ def _mlflow(config: Config) -> Track:
         raise MissingExtraError("track", "tracking with MLflow") from None
     client = mlflow.MlflowClient()
     name = f"seqmix {config.digest}"
-    known = client.get_experiment_by_name(name)
-    experiment = known.experiment_id if known is not None else client.create_experiment(name)
+    earlier = client.get_experiment_by_name(name)
+    experiment = client.create_experiment(name) if earlier is None else earlier.experiment_id
     run = client.create_run(experiment, run_name=f"{config.arm} seed {config.seed}").info.run_id
     for section, values in config.model_dump().items():
         for key, value in values.items() if isinstance(values, dict) else [("", values)]:

@@ -1,7 +1,7 @@
-"""Learn from the unlabeled sentences too: teachers trained on the labels tag them, and a student learns from both.
+"""Learn from unlabeled sentences too: teachers tag them, and a student learns from both.
 
-A teacher's row goes into training as it is, a distribution over tags: what the teachers are unsure of, or do not agree on, teaches
-little. Teachers differ by their seed only, so that their mean knows more than each of them.
+A teacher's row is a distribution over tags, so what the teachers are unsure of, or do not agree on,
+teaches little. Teachers differ by their seed only, and their mean knows more than each of them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ def self_trained(
     unlabeled: Callable[[], Sequence[Sentence]],
     how: SelfTraining,
 ) -> Fit:
-    """Return a fit that trains a student after its teachers; `unlabeled` gives the pool of that moment."""
+    """Return a fit that trains a student after its teachers.
+
+    `unlabeled` gives the pool of that moment.
+    """
 
     def student(
         sentences: Sequence[Sentence],
@@ -60,7 +63,7 @@ def self_trained(
         last: Tagger | None,
     ) -> Tagger:
         draws = rng.spawn(how.teachers + 1)
-        teachers = [fit(sentences, steps, own, last) for own in draws[1:]]
+        teachers = [fit(sentences, steps, draw, last) for draw in draws[1:]]
         labeled = {sentence.tokens for sentence in sentences}
         pool = [
             sentence for sentence in unlabeled() if len(sentence) and sentence.tokens not in labeled
@@ -70,8 +73,8 @@ def self_trained(
             learned = [*sentences] * how.repeat
             learned += taught(teachers, chosen, how.confidence)
             teachers = [
-                fit(learned, how.steps, own, last)
-                for own in (draws[1:] if generation > 1 else [rng])
+                fit(learned, how.steps, draw, last)
+                for draw in (draws[1:] if generation > 1 else [rng])
             ]
         return teachers[0]
 
@@ -83,17 +86,20 @@ def taught(
     sentences: Sequence[Sentence],
     confidence: float = 0.0,
 ) -> list[Sentence]:
-    """The sentences with the teachers' mean tag distributions as their rows; those of too little confidence are left out."""
+    """Return the sentences with the teachers' mean distributions as rows.
+
+    Those of too little confidence are left out.
+    """
     tag_set = teachers[0].tag_set
     assert tag_set is not None  # they are trained
-    found = []
+    tagged = []
     for sentence, *probs in zip(
         sentences, *(teacher.probabilities(sentences) for teacher in teachers), strict=True
     ):
         mean = np.mean(probs, axis=0)
         if mean.max(axis=1).mean() >= confidence:
-            found.append(replace(sentence, tags=tuple(_row(row, tag_set.tags) for row in mean)))
-    return found
+            tagged.append(replace(sentence, tags=tuple(_row(row, tag_set.tags) for row in mean)))
+    return tagged
 
 
 def _row(weights: NDArray[np.float32], tags: Sequence[str]) -> Row:

@@ -228,7 +228,7 @@ def test_seeds_are_a_number_a_range_or_a_list() -> None:
         (7,),
     ]
     for text in ("", "0", "6-5", "a", "1.5"):
-        with pytest.raises(ConfigError, match="it looks like"):
+        with pytest.raises(ConfigError, match="must look like"):
             parse_seeds(text)
 
 
@@ -275,7 +275,7 @@ def test_a_sweep_is_as_many_simulated_runs_and_goes_on_where_it_was(
 ) -> None:
     out = tmp_path / "out"
     assert sweep(toys, out, "--limit-minutes", "0") == 0, "no time, no run"
-    assert "6 runs are left" in capsys.readouterr().err
+    assert "6 runs left" in capsys.readouterr().err
     assert sweep(toys, out, "--arms", "none", "--seeds", "1") == 0
     broken = out / "runs" / "sub" / "seed-0"
     shutil.copytree(out / "runs" / "none" / "seed-0", broken)

@@ -1,8 +1,8 @@
-"""What a sweep's directory has and what its command says; the only writer there beside the runs themselves.
+"""The state of a sweep: the files in its directory, of which only the runs are written elsewhere.
 
-results.csv     one row a round of every finished run; enough to go on with on another machine, without runs/
-failed.csv      the runs that failed and have not been mended since, with the last line of their traceback
-sweep.log       what was said, with whole tracebacks
+results.csv     one row per round of each finished run; enough to resume on another machine
+failed.csv      the runs that failed last time, with the last line of their traceback
+sweep.log       the messages of the command, with whole tracebacks
 runs/ARM/seed-N the run directories
 """
 
@@ -34,8 +34,8 @@ from seqmix.scale.local_executor import Event
 _EVERY = 5.0  # seconds between two writings of results.csv
 
 
-class Board:
-    """Keeps count of a sweep: what is there, what failed, what comes next."""
+class SweepState:
+    """What is finished, what failed and how much is left."""
 
     def __init__(
         self,
@@ -45,9 +45,10 @@ class Board:
         inputs: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         self.experiment, self.out = experiment, out
-        self.digests = {
-            name: (summary(own, DATA), summary(own, MODELS)) for name, own in (inputs or {}).items()
-        }  # by arm, as read now
+        self.digests = {  # of data and models by arm, as they are now
+            name: (summary(digests, DATA), summary(digests, MODELS))
+            for name, digests in (inputs or {}).items()
+        }
         self.runs: Runs = read_runs(out / "results.csv") if (out / "results.csv").exists() else {}
         self.failures: dict[tuple[str, int], str] = _read_failures(out / "failed.csv")
         self.total = self.before = self.done = self.failed = 0
@@ -59,38 +60,36 @@ class Board:
             self._share(path, self.runs if path == out / "results.csv" else read_runs(path))
 
     def has(self, job: Job) -> bool:
-        """Whether this run is finished."""
+        """Return whether this run is finished."""
         return (job.experiment, job.arm.name, job.seed) in self.runs
 
     def begin(self, jobs: Sequence[Job], todo: Sequence[Job], workers: int) -> None:
-        """The sweep starts, or goes on."""
+        """Report that the sweep starts, or resumes."""
         self.total, self.before = len(jobs), len(jobs) - len(todo)
         self._start = time.monotonic()
         there = f", {self.before} of them there already" if self.before else ""
-        self._say(f"{self.experiment.title}: {self.total} runs{there}; {workers} at a time")
-        there_already = [
-            (job.arm, self.runs[job.experiment, job.arm.name, job.seed])
+        self.report(f"{self.experiment.title}: {self.total} runs{there}; {workers} at a time")
+        unknown = sum(
+            self._unknown(job.arm, self.runs[job.experiment, job.arm.name, job.seed])
             for job in jobs
             if self.has(job)
-        ]
-        unknown = sum(self._unknown(arm, rows) for arm, rows in there_already)
+        )
         if unknown:
-            self._say(
-                f"{unknown} finished runs have no digest of what they read: whether that was the same data and models is unknown"
+            self.report(
+                f"{unknown} finished runs have no digest of what they read: "
+                "whether that was the same data and models is unknown"
             )
         if self._status is not None:
             self._status.start()
 
-    def hear(self, event: Event[Job]) -> None:
-        """Note what a worker says."""
+    def on_event(self, event: Event[Job]) -> None:
+        """Record what a worker reports."""
         job = event.job
         if event.kind == "emitted":
             if self._status is not None:
-                self._status.update(
-                    safe(
-                        f"{self._count()}; {job}, round {event.value.number}: {event.value.figures}"
-                    )
-                )
+                record = event.value
+                text = f"{self._count()}; {job}, round {record.number}: {record.figures}"
+                self._status.update(safe(text))
             return
         if event.kind == "done":
             self.done += 1
@@ -98,17 +97,17 @@ class Board:
             self.failures.pop((job.arm.name, job.seed), None)
             last = self.runs[job.experiment, job.arm.name, job.seed][-1]
             figures = _figures({name: last[f"{name}_f1"] for name in ("dev", "test")})
-            self._say(f"{self._count()}; {job}: {figures} with {last['labeled']} sentences")
+            self.report(f"{self._count()}; {job}: {figures} with {last['labeled']} sentences")
         else:
             self.failed += 1
             self.failures[job.arm.name, job.seed] = str(event.value)
-            self._say(f"{self._count()}; {job} failed: {event.value}", event.trace)
+            self.report(f"{self._count()}; {job} failed: {event.value}", event.trace)
             _write_failures(self.out / "failed.csv", self.failures)
         if time.monotonic() - self._saved >= _EVERY:
             self.save()
 
     def end(self) -> None:
-        """Write everything down and be quiet."""
+        """Write all files and end the status line."""
         if self._status is not None:
             self._status.stop()
         self.save()
@@ -116,55 +115,55 @@ class Board:
             _write_failures(self.out / "failed.csv", self.failures)
 
     def save(self) -> None:
-        """Write results.csv anew, in one piece."""
+        """Replace results.csv."""
         write_results(self.out / "results.csv", ordered(self.runs, self.experiment))
         self._saved = time.monotonic()
 
     def _find(self, arm: Arm) -> None:
-        """Take in finished runs that results.csv does not have; refuse results that belong to another config."""
+        """Add finished runs that results.csv lacks; refuse results of another config."""
         for folder in sorted((self.out / "runs" / arm.home).glob("seed-[0-9]*")):
             job = Job(self.experiment.name, arm, int(folder.name.removeprefix("seed-")))
-            known = self.runs.get((job.experiment, arm.name, job.seed))
-            if (known is None or known[0]["config"] != arm.digest) and finished(folder):
+            rows = self.runs.get((job.experiment, arm.name, job.seed))
+            if (rows is None or rows[0]["config"] != arm.digest) and finished(folder):
                 self.runs[job.experiment, arm.name, job.seed] = rows_of(job, folder)
+        table = self.out / "results.csv"
         for (experiment, name, seed), rows in self.runs.items():
-            if (experiment, name) == (self.experiment.name, arm.name) and (
-                rows[0]["config"],
-                rows[0]["data"],
-            ) != (arm.digest, arm.data):
-                was = f"{rows[0]['config']} on {rows[0]['data']}"
+            if (experiment, name) != (self.experiment.name, arm.name):
+                continue
+            config, data = rows[0]["config"], rows[0]["data"]
+            if (config, data) != (arm.digest, arm.data):
                 raise RunError(
-                    f"{self.out / 'results.csv'} has {name}, seed {seed} with the config {was}, which is now {arm.digest} on {arm.data}; "
+                    f"{table} has {name}, seed {seed} with the config {config} on {data}, "
+                    f"which is now {arm.digest} on {arm.data}; "
                     "give another --out, or remove those rows"
                 )
-            if (experiment, name) == (self.experiment.name, arm.name):
-                self._refuse_other_inputs(arm, rows, self.out / "results.csv")
+            self._refuse_other_inputs(arm, rows, table)
 
     def _refuse_other_inputs(self, arm: Arm, rows: Sequence[Row], place: Path) -> None:
-        """Refuse a run that read something else than the arm reads now; what is unknown is let through."""
-        for column, now in zip(DIGESTS, self.digests.get(arm.name, (None, None)), strict=True):
-            if None not in (was := rows[0][column], now) and was != now:
-                what, which = (
-                    ("data", f"called {arm.data}")
-                    if column == DIGESTS[0]
-                    else ("models", "under the names in the config")
-                )
+        """Refuse a run on other data or models than the arm's; one without digests passes."""
+        kinds = (("data", f"called {arm.data}"), ("models", "under the names in the config"))
+        now = self.digests.get(arm.name, (None, None))
+        for column, digest, (what, which) in zip(DIGESTS, now, kinds, strict=True):
+            before = rows[0][column]
+            if None not in (before, digest) and before != digest:
+                run = f"{rows[0]['arm']}, seed {rows[0]['seed']}"
                 raise RunError(
-                    f"{place} has {rows[0]['arm']}, seed {rows[0]['seed']} on other {what} {which}: {column} {was}, which is now {now}; "
-                    f"give another --out, or the {what} those runs were made with"
+                    f"{place} has {run} on other {what} {which}: "
+                    f"{column} {before}, which is now {digest}; "
+                    f"give another --out, or the {what} of those runs"
                 )
 
     def _unknown(self, arm: Arm, rows: Sequence[Row]) -> bool:
-        """Whether a run does not say what it read, though it could be compared."""
+        """Return whether a run lacks a digest that could be compared."""
         now = self.digests.get(arm.name, (None, None))
         return any(
             digest is not None and rows[0][column] is None
             for column, digest in zip(DIGESTS, now, strict=True)
         )
 
-    def _share(self, path: Path, known: Runs) -> None:
-        """Rows for arms that were run under another name, here or in another sweep: same config, same data, same seed."""
-        for (_, _, seed), rows in list(known.items()):
+    def _share(self, path: Path, runs: Runs) -> None:
+        """Take rows of the same config, data and seed that have another name."""
+        for (_, _, seed), rows in list(runs.items()):
             for arm in self.experiment.arms:
                 if (rows[0]["config"], rows[0]["data"]) == (arm.digest, arm.data):
                     self._refuse_other_inputs(arm, rows, path)
@@ -193,7 +192,8 @@ class Board:
         ahead = f", about {_duration(seconds)} left" if seconds and left else ""
         return f"{self.before + self.done} of {self.total} runs{failed}{ahead}"
 
-    def _say(self, text: str, trace: str = "") -> None:
+    def report(self, text: str, trace: str = "") -> None:
+        """Print a message and add it to sweep.log."""
         say(text)
         with open_plain(self.out / "sweep.log", "ab") as log:
             log.write(

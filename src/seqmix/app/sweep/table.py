@@ -1,4 +1,4 @@
-"""The results of sweeps as one tidy table: a row for each round of each finished run, with the hash of its config."""
+"""The results of sweeps as one table: a row for each round of each finished run."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ from seqmix.loop.run_inputs import read_inputs
 Row = dict[str, Any]
 Runs = dict[tuple[str, str, int], list[Row]]  # by experiment, arm and seed
 
-DIGESTS = (
-    "data_digest",
-    "models_digest",
-)  # tables from before they were kept lack these columns: unknown
+DIGESTS = ("data_digest", "models_digest")  # older tables lack these columns
 _RENAMED = {("preset", "best"): "few-labels", ("variant", "best"): "mention+sub"}  # old rows
 _TEXT = (
     "experiment",
@@ -40,7 +37,8 @@ _TEXT = (
 )
 _WHOLE = ("seed", "round", "labeled", "tokens", "spans", "generated", "asked", "steps", "workers")
 COLUMNS = (
-    "experiment", "arm", "seed", "config", "data", "preset", "policy", "variant", "encoder", *DIGESTS,
+    "experiment", "arm", "seed", "config", "data", "preset", "policy", "variant", "encoder",
+    *DIGESTS,
     "round", "labeled", "tokens", "spans", "generated", "asked", "accepted",
     "dev_f1", "test_f1", "dev_precision", "dev_recall", "test_precision", "test_recall",
     "steps", "seconds", "device", "workers", "finished",
@@ -48,14 +46,15 @@ COLUMNS = (
 
 
 def rows_of(job: Job, folder: Path) -> list[Row]:
-    """The rows of a finished run; one that was run with other settings is refused."""
+    """Return the rows of a finished run; one with other settings is refused."""
     rounds, timings = read_rounds(folder), read_timings(folder)
     config = load_config(None, folder / "config.toml")
     if config != job.config or rounds[0].names.get("data", job.arm.data) != job.arm.data:
         raise RunError(
-            f"{folder} was run with another config or other data than {job} has now; give another --out, or move it away"
+            f"{folder} was run with another config or other data than {job} has now; "
+            "give another --out, or move it away"
         )
-    about, inputs = _environment(folder), read_inputs(folder)
+    about, inputs = read_object(folder / "environment.json"), read_inputs(folder)
     ended = datetime.fromtimestamp((folder / "rounds.jsonl").stat().st_mtime, UTC).strftime(
         "%Y-%m-%dT%H:%M:%SZ"
     )
@@ -69,12 +68,17 @@ def rows_of(job: Job, folder: Path) -> list[Row]:
             for name in ("f1", "precision", "recall")
         }
         row = {
-            "experiment": job.experiment, "arm": job.arm.name, "seed": job.seed, "config": job.arm.digest, "data": job.arm.data,
-            "preset": job.arm.preset, "policy": config.query.policy, "variant": config.augment.variant, "encoder": config.tagger.encoder,
+            "experiment": job.experiment, "arm": job.arm.name, "seed": job.seed,
+            "config": job.arm.digest, "data": job.arm.data, "preset": job.arm.preset,
+            "policy": config.query.policy, "variant": config.augment.variant,
+            "encoder": config.tagger.encoder,
             "data_digest": summary(inputs, DATA), "models_digest": summary(inputs, MODELS),
-            "round": record.number, "labeled": record.labeled, "tokens": record.tokens, "spans": record.spans, "generated": record.generated,
-            "asked": asked, "accepted": _digits(record.acceptance, 4), **{name: _digits(value, 6) for name, value in figures.items()},
-            "steps": record.steps, "seconds": _digits(sum(timings.get(record.number, {}).values()), 2),
+            "round": record.number, "labeled": record.labeled, "tokens": record.tokens,
+            "spans": record.spans, "generated": record.generated, "asked": asked,
+            "accepted": _digits(record.acceptance, 4),
+            **{name: _digits(value, 6) for name, value in figures.items()},
+            "steps": record.steps,
+            "seconds": _digits(sum(timings.get(record.number, {}).values()), 2),
             "device": about.get("device"), "workers": about.get("workers"), "finished": ended,
         }  # fmt: skip
         rows.append({name: row.get(name) for name in COLUMNS})
@@ -82,7 +86,7 @@ def rows_of(job: Job, folder: Path) -> list[Row]:
 
 
 def read_results(paths: Iterable[Path]) -> list[Row]:
-    """The rows of several tables together; of a run that stands in more than one, those that finished last."""
+    """Return the rows of several tables; a run in more than one is taken from the latest."""
     runs: Runs = {}
     for path in paths:
         for key, rows in read_runs(path).items():
@@ -92,7 +96,7 @@ def read_results(paths: Iterable[Path]) -> list[Row]:
 
 
 def read_runs(path: Path) -> Runs:
-    """One table by run."""
+    """Return the rows of a table by run."""
     runs: Runs = {}
     try:
         text = path.read_text(encoding="utf-8")
@@ -122,7 +126,7 @@ def read_runs(path: Path) -> Runs:
 def ordered(
     runs: Mapping[tuple[str, str, int], Sequence[Row]], experiment: Experiment | None = None
 ) -> list[Row]:
-    """All rows: arms as the sweep file has them, or as they came, then seeds, then rounds."""
+    """Return all rows by arm, as the sweep file has them, then seed, then round."""
     names = dict.fromkeys(
         [(experiment.name, arm.name) for arm in experiment.arms] if experiment is not None else []
     )
@@ -133,7 +137,7 @@ def ordered(
 
 
 def write_results(path: Path, rows: Sequence[Row]) -> None:
-    """The table as CSV."""
+    """Write the rows as CSV."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -149,7 +153,3 @@ def _value(name: str, text: str) -> Any:
 
 def _digits(value: float | None, digits: int) -> float | None:
     return None if value is None else round(float(value), digits)
-
-
-def _environment(folder: Path) -> dict[str, Any]:
-    return read_object(folder / "environment.json")

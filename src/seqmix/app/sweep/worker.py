@@ -1,4 +1,4 @@
-"""What a worker of a sweep does: one simulated run after another, with data and models read once."""
+"""The work of a sweep: one simulated run after another, with data and models read once."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _MODELS = "models/"
 
 
 @dataclass(frozen=True)
-class Here:
-    """What differs between machines and is no part of a config's hash: where things lie, and what computes."""
+class LocalPaths:
+    """Where data and models are on this machine, and its device: no part of a config's digest."""
 
     out: Path
     data: Path | None = None
@@ -36,7 +36,7 @@ class Here:
     workers: int = 1
 
     def folder(self, data: str) -> str:
-        """The folder of a data set, or the name of a sample."""
+        """Return the folder of a data set, or the name of a sample."""
         if is_sample(data) and not (self.data is not None and (self.data / data).is_dir()):
             return data
         if self.data is None or not (self.data / data).is_dir():
@@ -51,7 +51,7 @@ class Here:
         return str(self.data / data)
 
     def local(self, config: Config) -> Config:
-        """The config with the device and the model folders of this machine."""
+        """Return the config with the device and the model folders of this machine."""
         tagger = replace(
             config.tagger,
             encoder=self._model(config.tagger.encoder),
@@ -61,12 +61,12 @@ class Here:
         return config.model_copy(update={"tagger": tagger, "augment": augment})
 
     def check(self, arm: Arm) -> None:
-        """Refuse now what a worker would refuse in an hour."""
+        """Refuse an arm whose data or models are not paths."""
         self.folder(arm.data)
         self.local(arm.config)
 
     def _model(self, name: str) -> str:
-        """`models/distilbert` is the folder distilbert in --models; other names are what they are for simulate."""
+        """Return the folder of models/NAME in --models; other names stay as they are."""
         if not name.startswith(_MODELS) or (self.models is None and Path(name).is_dir()):
             return name
         place = None if self.models is None else self.models / name.removeprefix(_MODELS)
@@ -78,44 +78,46 @@ class Here:
         return str(place)
 
 
-def inputs_of(here: Here, arms: Sequence[Arm], chosen: Sequence[Arm]) -> dict[str, dict[str, str]]:
-    """The digests of what each arm reads on this machine, by its name; arms that are not chosen may lack their data here."""
+def inputs_of(
+    paths: LocalPaths, arms: Sequence[Arm], chosen: Sequence[Arm]
+) -> dict[str, dict[str, str]]:
+    """Return the digests of what each arm reads here; arms that are not chosen may lack data."""
     data: dict[tuple[str, Data], dict[str, str]] = {}
     models: dict[tuple[str, ...], dict[str, str]] = {}
-    found = {}
+    inputs = {}
     for arm in arms:
         try:
-            place, config = here.folder(arm.data), here.local(arm.config)
-            key = (place, config.data)
-            named = (config.tagger.encoder, config.augment.lm)
+            folder, config = paths.folder(arm.data), paths.local(arm.config)
+            key = (folder, config.data)
+            names = (config.tagger.encoder, config.augment.lm)
             if key not in data:
-                data[key] = data_digests(read_splits(place, config))
-            if named not in models:
-                models[named] = model_digests(config)
+                data[key] = data_digests(read_splits(folder, config))
+            if names not in models:
+                models[names] = model_digests(config)
         except SeqMixError:
             if arm in chosen:
                 raise
             continue
-        found[arm.name] = {**data[key], **models[named]}
-    return found
+        inputs[arm.name] = {**data[key], **models[names]}
+    return inputs
 
 
-def run_job(here: Here, job: Job, emit: Emit) -> None:
-    """One run in its folder. Models are not kept, so a run that was broken off starts over."""
+def run_job(paths: LocalPaths, job: Job, emit: Emit) -> None:
+    """Run a job in its folder; models are not kept, so an interrupted run starts over."""
     from seqmix.app.plan import build_plan  # here, since it loads torch
     from seqmix.app.provenance import environment
     from seqmix.loop.run import run
     from seqmix.loop.run_inputs import start_files
 
-    folder, config = here.out / job.folder, here.local(job.config)
+    folder, config = paths.out / job.folder, paths.local(job.config)
     _clear(folder)
-    splits, digests = _read(here.folder(job.arm.data), config.data)
-    plan = build_plan(config, splits, here.out / "encoders")
+    splits, digests = _read(paths.folder(job.arm.data), config.data)
+    plan = build_plan(config, splits, paths.out / "encoders")
     names = {**plan.names, "arm": job.arm.name, "config": job.arm.digest, "data": job.arm.data}
     plan = replace(plan, names=names, save_models=False)
     about = environment()
     device = config.tagger.device or about["device"]
-    about |= {"device": device if device == "cpu" else about["device"], "workers": here.workers}
+    about |= {"device": device if device == "cpu" else about["device"], "workers": paths.workers}
     start_files(folder, text_for(folder, job.config), about, {**digests, **model_digests(config)})
 
     def report(event: RunEvent) -> None:
@@ -126,24 +128,23 @@ def run_job(here: Here, job: Job, emit: Emit) -> None:
 
 
 def finished(folder: Path) -> bool:
-    """Whether a run went to its end."""
+    """Return whether a run has ended."""
     try:
-        done = read_rounds(folder)
+        rounds = read_rounds(folder)
     except RunError:
         return False
-    return bool(done) and done[-1].stop is not None
+    return bool(rounds) and rounds[-1].stop is not None
 
 
 def _clear(folder: Path) -> None:
-    """Make room for a run that starts over. subtle: one with models goes on where it was, and what is no run is not ours to remove."""
+    """Remove an interrupted run; one with models resumes, and other folders are not ours."""
     if (
         (folder / "config.toml").exists()
         and not finished(folder)
         and not any(folder.glob("rounds/*/model"))
     ):
-        away = folder.with_name(
-            f".{folder.name}.{os.getpid()}.old"
-        )  # subtle: one that is half removed would look like no run of ours
+        # subtle: renamed first, since a run that is half removed would not look like ours
+        away = folder.with_name(f".{folder.name}.{os.getpid()}.old")
         shutil.rmtree(away, ignore_errors=True)
         folder.rename(away)
         shutil.rmtree(away)
@@ -151,6 +152,6 @@ def _clear(folder: Path) -> None:
 
 @lru_cache(maxsize=4)
 def _read(folder: str, data: Data) -> tuple[dict[str, list[Sentence]], dict[str, str]]:
-    """The splits and their digests, once for all runs of a worker."""
+    """Return the splits and their digests, read once for all runs of a worker."""
     splits = read_splits(folder, Config(data=data))
     return splits, data_digests(splits)

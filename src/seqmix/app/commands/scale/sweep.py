@@ -18,14 +18,14 @@ from seqmix.app.commands.simulate.simulate import training_runs
 from seqmix.app.console import emit, say
 from seqmix.app.options import Device, Engine
 from seqmix.app.sweep.spec import Arm, Experiment, jobs, parse_seeds, read_sweep
-from seqmix.app.sweep.worker import Here, inputs_of, run_job
+from seqmix.app.sweep.worker import LocalPaths, inputs_of, run_job
 from seqmix.data.files import clear_leftovers
 from seqmix.data.locks import locked
 from seqmix.errors import ConfigError
 from seqmix.scale.executors import executor_of
 
 if TYPE_CHECKING:
-    from seqmix.app.sweep.state import Board
+    from seqmix.app.sweep.state import SweepState
 
 USUAL_SD = (0.8, 2.0)  # of paired differences in F1, as measured at 200 sentences (docs/results.md)
 
@@ -88,37 +88,37 @@ def sweep(
     dry_run: DryRun = False,
 ) -> None:
     """Run the arms of an experiment with several seeds into one table of results."""
-    from seqmix.app.sweep.state import Board  # here, since it loads scipy
+    from seqmix.app.sweep.state import SweepState
 
     experiment = read_sweep(file)
     selected = experiment.chosen(arms)
     seed_list = parse_seeds(seeds) if seeds is not None else experiment.seeds
     if dry_run:
-        board = Board(experiment, out, reuse or ()) if out is not None else None
-        emit(_describe(experiment, selected, seed_list, board))
+        state = SweepState(experiment, out, reuse or ()) if out is not None else None
+        emit(_describe(experiment, selected, seed_list, state))
         return
     if out is None:
         raise ConfigError("say where the sweep should go: --out DIRECTORY")
     start = time.monotonic()
     run_jobs = executor_of(engine, gpus)
-    place = Here(out, data, models, device)
+    paths = LocalPaths(out, data, models, device)
     for arm in selected:
-        place.check(arm)
-    inputs = inputs_of(place, experiment.arms, selected)
+        paths.check(arm)
+    inputs = inputs_of(paths, experiment.arms, selected)
     with locked(out):
         clear_leftovers(out)
-        board = Board(experiment, out, reuse or (), inputs)
+        state = SweepState(experiment, out, reuse or (), inputs)
         all_jobs = jobs(experiment, selected, seed_list)
-        todo = [job for job in all_jobs if not board.has(job)]
+        todo = [job for job in all_jobs if not state.has(job)]
         workers = max(1, min(workers, len(todo)))
         # absolute, since workers on other nodes start elsewhere
         data, models = (folder and folder.absolute() for folder in (data, models))
-        work = partial(run_job, Here(out.absolute(), data, models, device, workers))
-        board.begin(all_jobs, todo, workers)
-        with _interruptible(board, len(all_jobs)):
+        work = partial(run_job, LocalPaths(out.absolute(), data, models, device, workers))
+        state.begin(all_jobs, todo, workers)
+        with _interruptible(state, len(all_jobs)):
             may_start = partial(_in_time, start, limit_minutes)
-            left = run_jobs(todo, work, workers, board.hear, may_start)
-        _report(board, len(all_jobs), len(left), out, limit_minutes, start)
+            left = run_jobs(todo, work, workers, state.on_event, may_start)
+        _report(state, len(all_jobs), len(left), out, limit_minutes, start)
 
 
 def _in_time(start: float, limit_minutes: float | None) -> bool:
@@ -126,55 +126,55 @@ def _in_time(start: float, limit_minutes: float | None) -> bool:
 
 
 @contextmanager
-def _interruptible(board: Board, total: int) -> Iterator[None]:
-    """End the board whatever happens; an interrupted sweep says how to resume it."""
+def _interruptible(state: SweepState, total: int) -> Iterator[None]:
+    """End the state whatever happens; an interrupted sweep says how to resume it."""
     try:
         with _stop_on_sigterm():
             yield
     except KeyboardInterrupt:
         say(
-            f"interrupted with {board.before + board.done} of {total} runs finished; "
+            f"interrupted with {state.before + state.done} of {total} runs finished; "
             "the same command resumes"
         )
         raise typer.Exit(130) from None
     finally:
-        board.end()
+        state.end()
 
 
 def _report(
-    board: Board, total: int, left: int, out: Path, limit_minutes: float | None, start: float
+    state: SweepState, total: int, left: int, out: Path, limit_minutes: float | None, start: float
 ) -> None:
     """Print what is finished, what is left and what failed."""
-    finished = board.before + board.done
+    finished = state.before + state.done
     say(f"{finished} of {total} runs are in {out / 'results.csv'}, {_minutes(start):.1f} min")
     if left:
         say(
             f"the limit of {limit_minutes:g} minutes is reached with {left} runs left; "
             "the same command resumes"
         )
-    if board.failed:
+    if state.failed:
         say(
-            f"{board.failed} runs failed, see {out / 'failed.csv'} and sweep.log beside it; "
+            f"{state.failed} runs failed, see {out / 'failed.csv'} and sweep.log beside it; "
             "the same command runs them again"
         )
         raise typer.Exit(1)
 
 
 def _describe(
-    experiment: Experiment, arms: Sequence[Arm], seeds: Sequence[int], board: Board | None
+    experiment: Experiment, arms: Sequence[Arm], seeds: Sequence[int], state: SweepState | None
 ) -> str:
     """Return one line per arm, the totals, and the effect that so many seeds can show."""
     all_jobs = jobs(experiment, arms, seeds)
     width = max(len(arm.name) for arm in arms)
-    header = f"{'arm':<{width}}  config        runs  trainings" + ("  finished" if board else "")
+    header = f"{'arm':<{width}}  config        runs  trainings" + ("  finished" if state else "")
     lines = [experiment.title, header]
     runs = trainings = finished = 0
     for arm in arms:
         arm_jobs = [job for job in all_jobs if job.arm is arm]
         arm_trainings = len(arm_jobs) * training_runs(arm.config)
         line = f"{arm.name:<{width}}  {arm.digest}  {len(arm_jobs):>4}  {arm_trainings:>9}"
-        if board is not None:
-            ready = sum(board.has(job) for job in arm_jobs)
+        if state is not None:
+            ready = sum(state.has(job) for job in arm_jobs)
             line += f"  {ready:>8}"
             finished += ready
         if not arm_jobs:
@@ -182,7 +182,7 @@ def _describe(
         lines.append(line)
         runs, trainings = runs + len(arm_jobs), trainings + arm_trainings
     total = f"{len(arms)} arms, {len(seeds)} seeds: {runs} runs, {trainings} trainings"
-    if board is not None:
+    if state is not None:
         total += f"; {finished} runs finished"
     return "\n".join([*lines, total, _power(len(seeds))])
 
