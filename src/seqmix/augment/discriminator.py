@@ -224,7 +224,8 @@ def _batches(items: Sequence[int], sizes: Sequence[int], budget: int) -> Iterato
     for item, size in zip(items, sizes, strict=True):
         if batch and total + size > budget:
             yield batch
-            batch, total = [], 0
+            batch = []
+            total = 0
         batch.append(item)
         total += size
     if batch:
