@@ -93,7 +93,7 @@ def test_a_backup_of_a_backup_is_the_same_and_none_is_written_over(tmp_path, cap
     assert "1 sentences and all answers up to event 0" in capfd.readouterr().out
     with open_project(tmp_path / "one") as own:
         back_up(own, tmp_path / "two")
-        with pytest.raises(DataError, match="a backup is never written over"):
+        with pytest.raises(DataError, match="backups never overwrite anything"):
             back_up(own, tmp_path / "p")
     with open_project(tmp_path / "two") as two:
         assert [sentence.id for sentence in read_sentences(two.store)] == ["a"]

@@ -17,7 +17,7 @@ from seqmix.serve.labelstudio.protocol import Backend
 from seqmix.serve.labelstudio.protocol import Parts as BackendParts
 from seqmix.serve.project import START, Project, create_project, open_project
 from seqmix.serve.settings import ProjectSettings
-from seqmix.serve.trainer.process import Pulse
+from seqmix.serve.trainer.process import Heartbeat
 from seqmix.serve.trainer.trainer import Parts, Trainer
 from seqmix.testing import WordTagger
 
@@ -57,16 +57,16 @@ class ThreadTrainer:
     def _run(self) -> None:
         while not self._stop.is_set():  # once for every set of tags
             with open_project(self.folder) as project:
-                pulse = Pulse(project, lambda job: job())
-                pulse.say("waiting")
-                trainer = Trainer(project, parts(project, **self.parts), pulse.say)
+                heartbeat = Heartbeat(project, lambda job: job())
+                heartbeat.report("waiting")
+                trainer = Trainer(project, parts(project, **self.parts), heartbeat.report)
                 while (
                     not self._stop.is_set() and project.store.read_tags() == project.settings.tags
                 ):
                     try:
                         trainer.step()
                     except SeqMixError as error:
-                        pulse.say(f"the last training failed: {error}", failed=True)
+                        heartbeat.report(f"the last training failed: {error}", failed=True)
                     self._stop.wait(0.05)
 
 

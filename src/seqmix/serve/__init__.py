@@ -1,1 +1,1 @@
-"""People in the loop: a project with its store, who is asked what next, and what the answers say."""
+"""People in the loop: a project, its store, its page, its trainer, and estimates of progress."""

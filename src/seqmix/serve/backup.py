@@ -1,6 +1,6 @@
-"""A copy of a project that opens as one, right while the server runs: everything acknowledged before it began is in it.
+"""Copy a project while its server runs; everything acknowledged before the start is in the copy.
 
-A store in SQLite is copied by SQLite itself, as it stood at one moment; one in PostgreSQL is read in one snapshot into a file of SQLite.
+SQLite copies its file itself, as of one moment; PostgreSQL is read in one snapshot into a file.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from seqmix.serve.store.store import Store, create_store
 
 
 def back_up(project: Project, out: Path) -> int:
-    """Copy a project to a new folder, whole or not at all; how many events it holds."""
+    """Copy a project to a new folder completely or not at all; return its number of events."""
     out = out.absolute()
     if out.exists() or out.is_symlink():
-        raise DataError("expected the name of a new folder; a backup is never written over", out)
+        raise DataError("expected the name of a new folder; backups never overwrite anything", out)
     with replacing(out, folder=True) as part:
         part.chmod(0o700)
         (part / STORE).touch(0o600)
@@ -57,25 +57,25 @@ def _copy_file(store: Path, copy: Path) -> None:
             closing(sqlite3.connect(store, timeout=30)) as source,
             closing(sqlite3.connect(copy)) as target,
         ):
-            source.backup(target)  # all in one step: of one moment, while others go on writing
+            source.backup(target)  # in a single step, so of one moment while others write
     except sqlite3.Error as error:
         raise StoreError(f"the store {store} cannot be copied: {error}") from error
 
 
 def _copy_remote(source: Store, copy: Path) -> None:
-    """subtle: several reads are of one moment only in a transaction that says so."""
+    """Copy a PostgreSQL store into a SQLite file."""
     schema_key = schema.meta.c.key == "schema"
 
     def fill(target: Store) -> None:
         with source.snapshot() as old, target.writing() as new:
             new.execute(schema.meta.delete().where(~schema_key))
             for table in schema.tables.sorted_tables:
-                wanted: Any = (
-                    select(table) if table is not schema.meta else select(table).where(~schema_key)
-                )
+                rows: Any = select(table)
+                if table is schema.meta:
+                    rows = rows.where(~schema_key)
                 for page in paged(
                     old.execution_options(yield_per=PAGE)
-                    .execute(wanted.order_by(*_order(table)))
+                    .execute(rows.order_by(*_order(table)))
                     .mappings(),
                     PAGE,
                 ):
@@ -89,7 +89,7 @@ def _order(table: Table) -> list[Any]:
 
 
 def _copy_models(models: Path, copy: Path) -> None:
-    """The taggers as they stand; one that the trainer removes meanwhile is left out, since it has a newer one by then."""
+    """Copy the taggers, without one that the trainer removes meanwhile for a newer one."""
     for path in sorted(models.iterdir()) if models.is_dir() else ():
         if path.name == "lock" or path.name.startswith("."):
             continue

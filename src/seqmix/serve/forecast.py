@@ -1,6 +1,7 @@
 """The gain in F1 that more labels should bring.
 
-The interval includes what the audit does not know, so a few answers never say that it is time to stop.
+The interval includes what the audit does not know, so a few answers never say that it is time to
+stop.
 """
 
 from __future__ import annotations

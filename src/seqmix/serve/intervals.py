@@ -35,8 +35,8 @@ def intervals(counts: Floats) -> list[F1 | None]:
     """Return the F1 of several models on the same sentences [n, 3, models].
 
     It is Korn and Graubard's interval: that of a share, with the effective number of spans, since
-    spans come in sentences. The variance is that of a ratio, with two small sentences added, one all
-    right and one all wrong, so that it is never 0; Student's t corrects for few sentences.
+    spans come in sentences. The variance is that of a ratio, with two small sentences added, all
+    right and all wrong, so that it is never 0; Student's t corrects for few sentences.
     """
     gold, predicted, right = counts[:, 0], counts[:, 1], 2 * counts[:, 2]  # [n, models]
     weight, n = gold + predicted, len(counts)

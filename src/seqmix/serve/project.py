@@ -152,7 +152,7 @@ def _create_remote(
         with suppress(DataError):  # if it cannot be noted, opening the project asks for it
             trust(url)
     except BaseException:
-        # the commit may or may not have happened: the folder opens, or the same command completes it
+        # whether or not the commit happened, the folder opens or the same command completes it
         with suppress(StoreError):
             if placed and store_version(url) is None:
                 for name in (SETTINGS, *((GUIDELINES,) if guidelines is not None else ())):
@@ -170,8 +170,8 @@ def open_project(folder: Path) -> Project:
     file = folder / STORE
     if settings.store is None and not file.exists():
         raise StoreError(
-            f"{folder} has no {STORE}: the project is incomplete; restore it from a backup, or create"
-            " a new one"
+            f"{folder} has no {STORE}: the project is incomplete; restore it from a backup,"
+            " or create a new one"
         )
     store = open_store(store_url(folder, settings))
     removed = [tag for tag in store.tags if tag not in settings.tags]
@@ -203,7 +203,8 @@ def _refuse_taken(folder: Path, store: str | None, guidelines: str | None) -> No
             or store_version(store) is not None
         ):
             raise StoreError(
-                f"{folder} is already a project; open it with seqmix annotate, or choose another folder"
+                f"{folder} is already a project; open it with seqmix annotate,"
+                " or choose another folder"
             )
         return  # killed before its database had anything
     clear_moved(folder, STORE, GUIDELINES)

@@ -1,7 +1,8 @@
-"""A project folder is made whole or not at all: killed at any moment, or out of room, `init` stands in the way of no second try.
+"""Create a project folder completely or not at all, so that a killed `init` can be repeated.
 
-A folder that is not there yet is built beside its place and renamed onto it. Into one that has files of its own, ours move one by one,
-project.toml last; a list of them, written before the first moves, tells the next `init` what a killed one had moved already.
+A new folder is built beside its place and renamed. Into an existing folder the files move one by
+one, project.toml last; a list of them, written before the first moves, tells the next `init` which
+ones a killed `init` had moved.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ PART, _MOVING = ".init.part", "moving"
 
 @contextmanager
 def building(folder: Path, last: str) -> Iterator[Path]:
-    """A place to build in; its files are the folder's when the block ends well, the one named `last` after all others."""
+    """Yield a folder to build in; if the block succeeds its files move to `folder`, `last` last."""
     if not folder.exists():
         with replacing(folder, folder=True) as beside:
             beside.chmod(0o700)
@@ -54,7 +55,7 @@ def building(folder: Path, last: str) -> Iterator[Path]:
 
 
 def clear_moved(folder: Path, *half: str) -> None:
-    """Forget a building that has ended; with names, those of a killed one that it had moved already are removed too."""
+    """Remove what an `init` left behind, and of the files named `half` those it had moved."""
     part = folder / PART
     refuse_links(folder, (PART,))
     if not part.exists():
@@ -71,7 +72,7 @@ def clear_moved(folder: Path, *half: str) -> None:
 
 
 def settle(path: Path) -> None:
-    """Bring all of a SQLite file into the file itself, so that it can be moved alone."""
+    """Write the journal of a SQLite file into the file, so that it can be moved alone."""
     try:
         with closing(sqlite3.connect(path)) as db:
             busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -79,5 +80,5 @@ def settle(path: Path) -> None:
         raise StoreError(f"the store {path} cannot be written: {error}") from error
     if busy or path.with_name(f"{path.name}-wal").exists():
         raise StoreError(
-            f"the store {path} cannot be written: its journal is still in use, or there is no room for it"
+            f"the store {path} cannot be written: its journal is in use, or the disk is full"
         )

@@ -1,4 +1,4 @@
-"""Which servers a project has: several may share a store, and each is told of the others when it starts."""
+"""The servers of a project: several may share a store, and each finds the others."""
 
 from __future__ import annotations
 
@@ -14,39 +14,40 @@ from seqmix.errors import StoreError
 from seqmix.serve.store.store import Store
 
 _NOTE = "servers"
-_BEAT = 10.0  # seconds between two signs of life
-_DEAD = 30.0  # … and after which a server that gave none is gone
+_BEAT = 10.0  # seconds between heartbeats
+_DEAD = 30.0  # seconds without a heartbeat after which a server counts as gone
 
 
 @contextmanager
 def known_server(store: Store, address: str) -> Iterator[list[str]]:
-    """Be known as a server of this project until the block ends; where the others are."""
+    """Register a server until the block ends, and yield the addresses of the others."""
     name, ended = f"{socket.gethostname()} {os.getpid()} {address}", threading.Event()
 
     def beat() -> None:
         while not ended.wait(_BEAT):
-            with suppress(StoreError):  # the next sign comes soon
-                _change(store, name, address)
+            with suppress(StoreError):  # the next heartbeat comes soon
+                _register(store, name, address)
 
-    others = _change(store, name, address)
+    others = _register(store, name, address)
     threading.Thread(target=beat, daemon=True).start()
     try:
         yield others
     finally:
         ended.set()
         with suppress(StoreError):
-            _change(store, name, None)
+            _register(store, name, None)
 
 
-def _change(store: Store, name: str, address: str | None) -> list[str]:
-    """Note a server, or that it is gone (None); the addresses of the others."""
+def _register(store: Store, name: str, address: str | None) -> list[str]:
+    """Note the address of a server, or None when it has gone; return those of the others."""
+    now = time.time()
     with store.writing(durable=False):
-        now = time.time()
-        noted: dict[str, Any] = store.read_note(_NOTE) or {}
+        servers: dict[str, Any] = store.read_note(_NOTE) or {}
         others = {
-            key: one for key, one in noted.items() if key != name and abs(now - one["at"]) < _DEAD
+            key: server
+            for key, server in servers.items()
+            if key != name and abs(now - server["at"]) < _DEAD
         }
-        store.write_note(
-            _NOTE, others if address is None else {**others, name: {"address": address, "at": now}}
-        )
-        return sorted(one["address"] for one in others.values())
+        this = {} if address is None else {name: {"address": address, "at": now}}
+        store.write_note(_NOTE, others | this)
+    return sorted(server["address"] for server in others.values())

@@ -134,7 +134,7 @@ def change_settings(
     check: Callable[[ProjectSettings], object] = lambda settings: None,
     **changes: Any,
 ) -> ProjectSettings:
-    """Change some settings of a project; `check` may refuse the new ones before they are written."""
+    """Change some settings of a project; `check` may refuse the new ones."""
     before = {key: value for key, value in vars(read_settings(folder)).items() if value is not None}
     settings = ProjectSettings(**before | changes)
     check(settings)

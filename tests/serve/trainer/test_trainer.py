@@ -353,7 +353,7 @@ def test_a_training_that_fails_is_said_and_the_last_model_goes_on_serving(
     monkeypatch.setattr(school.trainer, "step", fails)
     monkeypatch.setattr(background.time, "sleep", pause)
     with pytest.raises(Enough):
-        background._train(school.trainer, background.Pulse(school.project, lambda job: job()))
+        background._train(school.trainer, background.Heartbeat(school.project, lambda job: job()))
 
     noted = school.project.store.read_note(NOTE)
     assert (
@@ -371,7 +371,7 @@ def test_a_trainer_ends_when_a_tag_is_added_so_that_it_is_built_anew(
         background.time, "sleep", lambda seconds: store.write_note("tags", [*store.tags, "NEW"])
     )  # as another process does
 
-    background._train(school.trainer, background.Pulse(school.project, lambda job: job()))
+    background._train(school.trainer, background.Heartbeat(school.project, lambda job: job()))
 
     assert store.tags[-1] == "NEW"
 

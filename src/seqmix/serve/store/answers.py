@@ -148,7 +148,7 @@ def _checked(
 
 
 def _repeated(before: Sequence[Event], version: int, content: object) -> Event | None:
-    """Return the last event if this answer repeats it; refuse any other answer to an old version."""
+    """Return the last event if this answer repeats it; refuse others to an old version."""
     last = before[-1] if before else None
     if version == (last.seq if last else 0):
         return None

@@ -50,7 +50,7 @@ def sqlite_url(path: Path) -> URL:
 
 
 def connect(url: str | URL, new: bool = False) -> Engine:
-    """Return an engine with the transactions that a store needs; `new` allows to create the file."""
+    """Return an engine with the transactions of a store; `new` allows to create the file."""
     try:
         parsed = make_url(url)
         if parsed.drivername in ("postgresql", "postgres"):

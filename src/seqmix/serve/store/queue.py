@@ -180,7 +180,7 @@ def next_sentence(
 
 
 def in_order(store: Store, audit_share: float) -> list[str]:
-    """Return the ids of the sentences nobody has labeled, in the order people are asked for them."""
+    """Return the ids of sentences without a label, in the order in which people get them."""
     with store.reading() as conn:
         done = {row.stream: row.n for row in conn.execute(_DONE)}
         audit, active = (deque(conn.execute(_WAITING[s]).scalars()) for s in ("audit", "active"))

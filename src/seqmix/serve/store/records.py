@@ -246,7 +246,7 @@ def rows(marks: Iterable[Mark], sure: Ranges | None, length: int) -> tuple[Row, 
 
 
 def digest(tokens: Sequence[str]) -> str:
-    """Return a hash of the tokens; duplicates have the same, and generated sentences use it as id."""
+    """Return a hash of the tokens, equal for duplicates; the id of a generated sentence."""
     return sha256(json.dumps(list(tokens)).encode()).hexdigest()[:32]
 
 

@@ -5,7 +5,7 @@
     sentences     the text; never changes
     events        every answer, skip, undo and adjudication; triggers keep it append-only
     current       derived: each annotator's current answer
-    queue         derived: who may answer a sentence (state, sole, gold), and its place in the ranking
+    queue         derived: who may answer a sentence (state, sole, gold), and its rank
     leases        who has which sentence open
     generations   the results of each training
     generated     what SeqMix generated, and what people vetoed

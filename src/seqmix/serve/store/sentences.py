@@ -218,7 +218,7 @@ def read_sentences(store: Store, ids: Iterable[str] | None = None) -> Iterator[S
 
 
 def read_labeled(store: Store, *streams: str, unlabeled: bool = False) -> Iterator[Sentence]:
-    """Yield the labeled sentences of some streams (all by default), with `unlabeled` the others too.
+    """Yield the labeled sentences of some streams (default: all), with `unlabeled` the others too.
 
     The adjudicated answer counts, else that of the annotator who answered first, else the seed's.
     Where a person was sure of a part only, the rows of the rest are missing.

@@ -1,4 +1,4 @@
-"""Check a SQLite file before it is used: it must be one of ours, without anything that acts by itself.
+"""Check a SQLite file before use: it must be ours, without anything that acts by itself.
 
 A trigger runs on writing, a view or computed column on reading, and a rollback journal can name a
 file to be deleted when the database is opened. Our files have two known triggers and nothing else.

@@ -41,7 +41,7 @@ def open_store(url: str | URL) -> Store:
 def create_store(
     url: str | URL, tags: Sequence[str], fill: Callable[[Store], None] = lambda store: None
 ) -> Store:
-    """Create and fill a store in one transaction; refuse a database that already holds a project."""
+    """Create and fill a store in one transaction; refuse a database that holds a project."""
     store = Store(engine.connect(url, new=True))
     try:
         with store.writing() as conn:
@@ -127,7 +127,7 @@ class Store:
                 yield conn.execution_options(isolation_level="REPEATABLE READ")
 
     def write_note(self, key: str, value: Any) -> None:
-        """Keep a JSON value under a name, such as what the trainer is doing, without a disk sync."""
+        """Keep a JSON value by name, such as what the trainer is doing, without a disk sync."""
         changed = update(meta).where(meta.c.key == key).values(value=json.dumps(value))
         with self.writing(durable=False) as conn:
             if conn.execute(changed).rowcount == 0:

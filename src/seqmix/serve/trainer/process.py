@@ -1,4 +1,4 @@
-"""The life of the trainer's process: it says that it lives, gives way to others, and never outlives the server."""
+"""The trainer's process: it sends heartbeats, yields the processor, and ends with the server."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from seqmix.serve.project import Project
 from seqmix.serve.project_status import NOTE, WAITING
 from seqmix.serve.trainer.trainer import Parts, Trainer
 
-_BEAT = 5.0  # seconds between two signs of life
-_LOOK = 1.0  # … and between two looks at the answers
-_AGAIN = 60.0  # … and before a training that failed is tried again
+_BEAT = 5.0  # seconds between heartbeats
+_POLL = 1.0  # seconds between looks at the answers
+_RETRY = 60.0  # seconds before a training that failed is tried again
 _NICE = 10
 
 
 def work(project: Project, build: Callable[[], Parts], parent: int | None = None) -> None:
-    """Train until the server is gone, or until a tag is added: then the project is to be opened anew.
+    """Train until the server ends, or until a tag is added and the project must be opened again.
 
-    `build` makes the parts, which takes a while, once it is certain that nobody else trains here.
+    `build` returns the parts, which takes a while, once no other trainer runs here.
     """
     _die_with(parent)
     writer = Writer()
     with suppress(OSError):
-        os.nice(_NICE)  # this thread, and those it starts from now on
+        os.nice(_NICE)  # this thread and those it starts from now on
     try:
         make_folder(project.models)
     except OSError as error:
@@ -42,50 +42,50 @@ def work(project: Project, build: Callable[[], Parts], parent: int | None = None
     while True:
         try:
             with locked(project.models):
-                pulse = Pulse(project, writer)
-                pulse.start()
-                pulse.say("loading the encoder")
+                heartbeat = Heartbeat(project, writer)
+                heartbeat.start()
+                heartbeat.report("loading the encoder")
                 try:
-                    return _train(Trainer(project, build(), pulse.say, writer), pulse)
+                    return _train(Trainer(project, build(), heartbeat.report, writer), heartbeat)
                 finally:
-                    pulse.ended = True
-        except RunError:  # another server of this project has a trainer; when it ends we take over
+                    heartbeat.ended = True
+        except RunError:  # another server's trainer runs; this one takes over when it ends
             time.sleep(_BEAT)
 
 
-def _train(trainer: Trainer, pulse: Pulse) -> None:
+def _train(trainer: Trainer, heartbeat: Heartbeat) -> None:
     trainer.clean(0)
-    pulse.say(WAITING)
+    heartbeat.report(WAITING)
     tags = trainer.project.settings.tags
     while trainer.project.store.read_tags() == tags:
         try:
             if not trainer.step():
-                time.sleep(_LOOK)
+                time.sleep(_POLL)
         except StoreError:
-            raise  # without its store it is of no use: the server starts another one
+            raise  # the server starts another trainer when the store answers again
         except SeqMixError as error:
-            pulse.say(f"the last training failed: {error}", failed=True)
-            time.sleep(_AGAIN)
+            heartbeat.report(f"the last training failed: {error}", failed=True)
+            time.sleep(_RETRY)
 
 
 class Writer:
-    """Does what holds the database's lock in a thread that gives way to nobody.
+    """Runs what locks the database in a thread of normal priority.
 
-    subtle: a process that is nice holds a lock for as long as others keep it off the cores, and these others wait for the lock.
+    subtle: a thread that is nice would hold the lock while others, who wait for it, use the cores.
     """
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1)
-        self(lambda: None)  # the thread is there from now on, before anybody is nice
+        self(lambda: None)  # start the thread before the process becomes nice
 
     def __call__(self, job: Callable[[], None]) -> None:
-        """Do it, and wait until it is done."""
+        """Run a job and wait for it."""
         self._pool.submit(job).result()
 
 
 @dataclass
-class Pulse:
-    """Notes in the store what the trainer does: at once when that changes, and every few seconds that it still does."""
+class Heartbeat:
+    """Notes in the store what the trainer does, when that changes and every few seconds."""
 
     project: Project
     write: Callable[[Callable[[], None]], None]
@@ -95,33 +95,33 @@ class Pulse:
     ended: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
-    def say(self, phase: str, failed: bool = False) -> None:
-        """What it does now."""
+    def report(self, phase: str, failed: bool = False) -> None:
+        """Note what the trainer does now."""
         with self._lock:
             self.phase, self.failed, self.since = phase, failed, time.time()
         self.write(self._note)
 
     def start(self) -> None:
-        """Beat in a thread of its own: training keeps the main one busy for minutes."""
+        """Start a thread for it, since training keeps the main thread busy for minutes."""
         threading.Thread(target=self._beat, daemon=True).start()
 
     def _beat(self) -> None:
         while not self.ended:
             time.sleep(_BEAT)
-            with suppress(StoreError):  # a store that is gone is noticed by the trainer itself
+            with suppress(StoreError):  # the trainer itself notices a lost store
                 self.write(self._note)
 
     def _note(self) -> None:
         with self._lock:
-            said = {"phase": self.phase, "failed": self.failed, "since": self.since}
-        self.project.store.write_note(NOTE, {**said, "at": time.time(), "pid": os.getpid()})
+            state = {"phase": self.phase, "failed": self.failed, "since": self.since}
+        self.project.store.write_note(NOTE, {**state, "at": time.time(), "pid": os.getpid()})
 
 
 def _die_with(parent: int | None) -> None:
     """End when the server ends, however it ends.
 
-    subtle: the kernel's signal comes at once but only on Linux, and not if the server died before this line; looking comes late but
-    always.
+    The kernel's signal comes at once, but only on Linux and not if the server ended before this
+    line; polling is slow but always works.
     """
     if parent is None:
         return
@@ -129,9 +129,9 @@ def _die_with(parent: int | None) -> None:
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
-    def look() -> None:
+    def poll() -> None:
         while os.getppid() == parent:
-            time.sleep(_LOOK)
+            time.sleep(_POLL)
         os._exit(3)
 
-    threading.Thread(target=look, daemon=True).start()
+    threading.Thread(target=poll, daemon=True).start()

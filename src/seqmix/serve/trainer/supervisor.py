@@ -1,4 +1,4 @@
-"""The server's side of the trainer: start its process, start it again when it dies, end it with the server."""
+"""The server's side of the trainer: start its process, restart it when it dies, stop it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seqmix.data.files import open_plain
 from seqmix.errors import DataError
 
 _LONGEST = 600.0  # seconds between two starts
-_HEALTHY = 300.0  # … and of life after which a death counts as the first one
+_HEALTHY = 300.0  # seconds after which a death counts as the first one
 _LOG = 1_000_000  # bytes
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -27,12 +27,12 @@ def trainer_of(folder: Path) -> Supervisor:
 
 
 class Supervisor:
-    """Keeps one command running. `trouble` says in words what keeps it from that."""
+    """Keeps a command running."""
 
     def __init__(
         self, command: Sequence[str], log: Path, wait: float = 10.0, threads: int | None = None
     ) -> None:
-        """`threads`: how many the command's matrix products may use; libraries read that from the environment when they are loaded."""
+        """Set the command; `threads` limits its matrix products by environment variables."""
         self.command, self.log, self.wait = list(command), log, wait
         self.environment = os.environ | (
             {} if threads is None else dict.fromkeys(_THREADS, str(threads))
@@ -44,11 +44,15 @@ class Supervisor:
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def start(self) -> None:
-        """Start the command. subtle: from a thread that lives as long as the server, since the kernel ties the child to the thread."""
+        """Start the command.
+
+        subtle: the kernel ties a child to the thread that started it, so that thread must live as
+        long as the server.
+        """
         self._thread.start()
 
     def stop(self, patience: float = 3.0) -> None:
-        """End it, and see that it has ended."""
+        """Stop the command and wait until it has ended."""
         self._stop.set()
         process = self._process
         if process is not None and process.poll() is None:
@@ -61,12 +65,12 @@ class Supervisor:
         self._thread.join(patience)
 
     def trouble(self) -> str | None:
-        """Why it does not run; None when it does."""
+        """Return why it does not run, in words; None when it does."""
         return self._trouble
 
     @property
     def pid(self) -> int | None:
-        """The process running now."""
+        """The id of the running process."""
         return (
             self._process.pid
             if self._process is not None and self._process.poll() is None
@@ -76,12 +80,15 @@ class Supervisor:
     def _watch(self) -> None:
         wait = self.wait
         while not self._stop.is_set():
-            begun = time.monotonic()
+            start = time.monotonic()
             status = self._run()
             if self._stop.is_set():
                 return
-            wait = self.wait if time.monotonic() - begun > _HEALTHY else wait
-            self._trouble = f"the trainer ended ({status}) and is started again in {wait:g} s; {self.log.name} in the project says why"
+            wait = self.wait if time.monotonic() - start > _HEALTHY else wait
+            self._trouble = (
+                f"the trainer ended ({status}) and is restarted in {wait:g} s;"
+                f" {self.log.name} in the project says why"
+            )
             self._stop.wait(wait)
             wait = min(2 * wait, _LONGEST)
 
@@ -90,8 +97,9 @@ class Supervisor:
             if self.log.exists() and self.log.lstat().st_size > _LOG:
                 self.log.unlink()
             with open_plain(self.log, "ab", 0o600) as log:
-                # subtle: a process group of its own, so that Ctrl-C in the terminal is for the server alone, which then ends its child; not
-                # a session of its own, since Linux shares the cores out by session first, and being nice would help nobody
+                # A separate process group, so that Ctrl-C reaches only the server, which then stops
+                # its child. Not a separate session: Linux divides the cores by session first, and
+                # being nice would have no effect.
                 self._process = subprocess.Popen(
                     self.command,
                     stdin=subprocess.DEVNULL,
@@ -106,7 +114,7 @@ class Supervisor:
             return error.expected
         self.starts += 1
         self._trouble = None
-        if self._stop.is_set():  # asked to stop while it was starting
+        if self._stop.is_set():  # stopped while it was starting
             self._process.terminate()
         code = self._process.wait()
         return f"signal {-code}" if code < 0 else f"status {code}"

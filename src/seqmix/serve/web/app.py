@@ -1,7 +1,8 @@
 """The web application: the JSON interface under /api and the page, behind the guard.
 
-Every error is one sentence, `{"error": …}`: 401 no token · 403 not allowed · 404 not found · 405 wrong
-method · 409 stale · 413 too large · 415 not JSON · 422 invalid · 429 too often · 503 no database.
+Every error is one sentence, `{"error": …}`: 401 no token · 403 not allowed · 404 not found ·
+405 wrong method · 409 stale · 413 too large · 415 not JSON · 422 invalid · 429 too often ·
+503 no database.
 """
 
 from __future__ import annotations

@@ -19,7 +19,10 @@ from seqmix.serve.store.records import Annotator
 COOKIE = "seqmix"
 _COOKIE_AGE = 30 * 24 * 3600
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,200}")
-_REDIRECT_PAGE = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>seqmix</title>'
+_REDIRECT_PAGE = (
+    '<!doctype html><meta charset="utf-8">'
+    '<meta http-equiv="refresh" content="0; url=/"><title>seqmix</title>'
+)
 _CACHED = 2.0  # seconds for which a valid token is not looked up again
 
 
@@ -62,7 +65,7 @@ class Tokens:
         return owner or self._clock() - self._cache.get(digest, (-_CACHED,))[0] < _CACHED
 
     def was_valid(self, token: str) -> bool:
-        """Whether the token was valid since the server started, for when the store does not answer."""
+        """Whether the token was valid since the server started, if the store does not answer."""
         return _digest(token) in self._were_valid
 
 

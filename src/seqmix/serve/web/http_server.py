@@ -1,8 +1,8 @@
 """The HTTP server of both applications, which strangers cannot exhaust.
 
-The headers of a request must arrive within a few seconds. The number of connections stays below what
-file descriptors allow: when there are too many, the one that has waited longest without a complete
-request is closed, or else an idle one. What is not HTTP gets one constant response, and the same
+The headers of a request must arrive within a few seconds. The number of connections stays below
+what file descriptors allow: when there are too many, the one that has waited longest without a
+complete request is closed, or else an idle one. What is not HTTP gets one constant response, and the same
 trouble is logged once a minute.
 """
 
@@ -84,7 +84,7 @@ class Connection(H11Protocol):
             self._leave()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request; a body that nobody read could arrive for ever, so close then."""
+        """Wait for the next request, or close if the body was not read: it could be endless."""
         super().on_response_complete()
         if self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY:
             self.transport.close()

@@ -31,7 +31,8 @@ from seqmix.serve.web.responses import UNREACHABLE, reply
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _HEADERS = {
@@ -196,7 +197,8 @@ class Guard:
         if not self.hosts.allow(host):
             raise Refused(
                 421,
-                f"this server does not have the name {host[:100]!r}; use the link it printed, or --allow-host",
+                f"this server does not have the name {host[:100]!r};"
+                " use the link it printed, or --allow-host",
             )
         if method in _SAFE:
             return

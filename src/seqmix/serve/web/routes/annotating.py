@@ -49,7 +49,7 @@ def annotating_routes(context: Context) -> APIRouter:
 
     @routes.post("/annotations", status_code=201)
     async def annotate(body: Annotation, user: User) -> Response:
-        """Save an answer, which is on the disk when this returns; a repeated request is one answer."""
+        """Save an answer, which is then on the disk; a repeated request is one answer."""
         marks = [Mark(span.start, span.end, span.tag) for span in body.spans]
         sure = None if body.sure is None else [(start, end) for start, end in body.sure]
         content = (marks, sure, body.seconds, body.version)
