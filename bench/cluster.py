@@ -73,27 +73,27 @@ def plain(pool: PoolOnDisk, model: Path, processes: int) -> list[Scored]:
         str(processes),
     ]
     threads = {"OMP_NUM_THREADS": "1"}  # as a Ray actor with one CPU has
-    crew = [
+    children = [
         subprocess.Popen(
             [*command, "--number", str(i)], env={**os.environ, **threads}, stdout=subprocess.PIPE
         )
         for i in range(processes)
     ]
     best = Best(TOP)
-    for one in crew:
-        said, _ = one.communicate()
-        best.take(Scored(score, id, tuple(tokens)) for score, id, tokens in json.loads(said))
+    for child in children:
+        output, _ = child.communicate()
+        best.take(Scored(score, id, tuple(tokens)) for score, id, tokens in json.loads(output))
     return best.kept
 
 
 def part(pool: PoolOnDisk, model: Path, number: int, of: int) -> None:
-    station, best = WorkerState(scorer(model)), Best(TOP)
+    state, best = WorkerState(scorer(model)), Best(TOP)
     for unit in list(pool.units())[number::of]:
-        best.take(station.score(unit).best)
+        best.take(state.score(unit).best)
     print(json.dumps(best.kept))
 
 
-def crewed(pool: PoolOnDisk, model: Path, engine: str, workers: int) -> list[Scored]:
+def rank(pool: PoolOnDisk, model: Path, engine: str, workers: int) -> list[Scored]:
     with tempfile.TemporaryDirectory() as side:
         return score_units(
             list(pool.units()), scorer(model), Path(side), executor_of(engine), workers
@@ -114,7 +114,7 @@ def kill(pool: PoolOnDisk, model: Path, about: str) -> None:
     from ray.cluster_utils import Cluster
 
     start = time.perf_counter()
-    undisturbed = crewed(pool, model, "local", 2)
+    undisturbed = rank(pool, model, "local", 2)
     first = time.perf_counter() - start
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -157,10 +157,10 @@ def kill(pool: PoolOnDisk, model: Path, about: str) -> None:
 def compare(pool: PoolOnDisk, model: Path, rounds: int, about: str) -> None:
     ways = {
         (PLAIN[1], 1): partial(plain, pool, model, 1),
-        ("Ray, 1 worker", 1): partial(crewed, pool, model, "ray", 1),
+        ("Ray, 1 worker", 1): partial(rank, pool, model, "ray", 1),
         (PLAIN[2], 2): partial(plain, pool, model, 2),
-        ("local, 2 workers", 2): partial(crewed, pool, model, "local", 2),
-        ("Ray, 2 workers", 2): partial(crewed, pool, model, "ray", 2),
+        ("local, 2 workers", 2): partial(rank, pool, model, "local", 2),
+        ("Ray, 2 workers", 2): partial(rank, pool, model, "ray", 2),
     }
     seconds: dict[str, list[float]] = {name: [] for name, _ in ways}
     found = {}

@@ -22,9 +22,9 @@ def test_the_sentences_are_the_same_in_one_process_and_in_two() -> None:
     train = sample("gazette:train")
 
     alone = augment_in_parts(mentions, train, 120, np.random.default_rng(1), size=100)
-    crewed = augment_in_parts(mentions, train, 120, np.random.default_rng(1), 100, run_jobs, 2)
+    parallel = augment_in_parts(mentions, train, 120, np.random.default_rng(1), 100, run_jobs, 2)
 
-    assert alone == crewed and alone.asked == 120 and (len(alone) == 120 or alone.reason)
+    assert alone == parallel and alone.asked == 120 and (len(alone) == 120 or alone.reason)
     tokens = [s.tokens for s in alone.sentences]
     assert len(set(tokens)) == len(tokens) and not {s.tokens for s in train} & set(tokens)
     assert len({s.id for s in alone.sentences}) == len(tokens) > 100

@@ -112,9 +112,11 @@ def test_a_real_tagger_gives_the_same_bits_in_one_process_and_in_two(
     )
 
     alone, _ = score_units(units, scorer, _made(tmp_path / "a"))
-    crewed, _ = score_units(units[::-1], scorer, _made(tmp_path / "b"), local_executor.run_jobs, 2)
+    parallel, _ = score_units(
+        units[::-1], scorer, _made(tmp_path / "b"), local_executor.run_jobs, 2
+    )
 
-    assert alone == crewed
+    assert alone == parallel
 
 
 def test_scores_are_the_taggers_own(pool: PoolOnDisk, model: Path, tmp_path: Path) -> None:
