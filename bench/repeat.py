@@ -29,7 +29,7 @@ from common import show
 from seqmix.data import formats
 from seqmix.data.tagset import TagSet
 from seqmix.tagger import Settings, Tagger
-from seqmix.tagger.training import cuda_graphs as graphs
+from seqmix.tagger.training import cuda_graphs
 
 _DATA = Path(__file__).parents[2] / "shared" / "data" / "genia2011"
 
@@ -64,7 +64,7 @@ def _wait(gate: Path) -> None:
 
 def poisoned() -> None:
     """Free memory of the GPU is NaN before every stretch of steps."""
-    run = graphs._Stage.run
+    run = cuda_graphs._Stage.run
 
     def spoiled(*given: Any) -> list[float]:
         sizes = [2**k for k in range(7, 26)] * 3 + [3 * 2**k for k in range(6, 22)] * 2
@@ -72,7 +72,7 @@ def poisoned() -> None:
             del tensor
         return run(*given)
 
-    graphs._Stage.run = spoiled  # type: ignore[method-assign]
+    cuda_graphs._Stage.run = spoiled  # type: ignore[method-assign]
 
 
 def beside(args: argparse.Namespace) -> list[str]:

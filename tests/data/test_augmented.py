@@ -17,11 +17,11 @@ def mixed(into: int = 0, weight: float | None = 0.4) -> Augmented:
 
 
 def test_a_record_gives_the_sentence_back_with_all_of_its_lineage() -> None:
-    made = Augmented(
+    result = Augmented(
         SENTENCE, Lineage("sub", ("a", "b"), ((0, 1), (1, 3)), 1, 0.4, 55.5, "2", (0.1, 0.2))
     )
 
-    assert Augmented.from_record(made.to_record()) == made
+    assert Augmented.from_record(result.to_record()) == result
     assert Augmented.from_record(mixed().to_record()).lineage == Lineage(
         "sub", ("a", "b"), ((0, 1), (1, 3)), weight=0.4
     )
@@ -57,15 +57,17 @@ def test_new_tokens_are_those_of_the_rewritten_parents_window_and_none_where_not
 
 
 def test_an_augmentation_is_the_list_of_its_outputs() -> None:
-    made = Augmentation((mixed(0), mixed(1)), 5, "too few pairs")
+    result = Augmentation((mixed(0), mixed(1)), 5, "too few pairs")
 
-    assert (len(made), list(made), made[1], list(made[:1])) == (
+    assert (len(result), list(result), result[1], list(result[:1])) == (
         2,
         [mixed(0), mixed(1)],
         mixed(1),
         [mixed(0)],
     )
-    assert made.sentences == [SENTENCE, SENTENCE] and made.rejected == () and made.counts == {}
+    assert (
+        result.sentences == [SENTENCE, SENTENCE] and result.rejected == () and result.counts == {}
+    )
 
 
 def test_hubness_is_the_largest_share_and_the_skewness_of_all_counts() -> None:

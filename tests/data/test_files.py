@@ -203,9 +203,13 @@ def test_the_names_of_new_folders_are_synced_too(tmp_path, monkeypatch):
         ),
     )
 
-    made = make_folder(tmp_path / "runs" / "a" / "rounds")
+    result = make_folder(tmp_path / "runs" / "a" / "rounds")
 
-    assert made == [tmp_path / "runs" / "a" / "rounds", tmp_path / "runs" / "a", tmp_path / "runs"]
+    assert result == [
+        tmp_path / "runs" / "a" / "rounds",
+        tmp_path / "runs" / "a",
+        tmp_path / "runs",
+    ]
     assert {str(tmp_path), str(tmp_path / "runs"), str(tmp_path / "runs" / "a")} <= set(synced)
     assert make_folder(tmp_path / "runs") == []
 

@@ -96,14 +96,14 @@ def test_a_model_that_a_process_uses_is_not_cleared_away(tmp_path):
 def test_a_model_cleared_away_while_it_is_opened_is_followed_by_the_next(tmp_path, monkeypatch):
     folder = project(tmp_path / "p", 3)
     name_newest(folder / "models", "003")
-    found = newest_model(folder)
+    actual = newest_model(folder)
     model(folder, 4)
-    answers = iter([found])
+    answers = iter([actual])
 
     def first_the_old(path):
         return next(answers, None) or newest_model(path)
 
-    clear_model(found)
+    clear_model(actual)
     name_newest(folder / "models", "004")
     monkeypatch.setattr("seqmix.data.latest_model.newest_model", first_the_old)
     with using_model(folder) as used:

@@ -19,10 +19,10 @@ def everything(corpus):
 
 def places(names):
     """Where each name stands, from (name, split, sentence id): {name: {(split, sentence id), …}}."""
-    found = defaultdict(set)
+    actual = defaultdict(set)
     for name, split, id in names:
-        found[name].add((split, id))
-    return found
+        actual[name].add((split, id))
+    return actual
 
 
 def mentions():
@@ -37,8 +37,8 @@ def mentions():
             )
 
 
-def scattered(found):
-    return {name: where for name, where in found.items() if len({split for split, _ in where}) > 1}
+def scattered(actual):
+    return {name: where for name, where in actual.items() if len({split for split, _ in where}) > 1}
 
 
 @BOTH
@@ -72,21 +72,21 @@ def test_no_sentence_stands_twice():
 
 
 def test_no_rare_entity_stands_in_two_splits():
-    found = places((mention, split, id) for _, mention, split, id in mentions())
+    actual = places((mention, split, id) for _, mention, split, id in mentions())
 
-    rare = {mention: where for mention, where in found.items() if len(where) <= 3}
+    rare = {mention: where for mention, where in actual.items() if len(where) <= 3}
     assert len(rare) > 500
     assert scattered(rare) == {}
-    assert scattered(found)  # frequent names may be shared, as in life
+    assert scattered(actual)  # frequent names may be shared, as in life
 
 
 def test_no_surname_stands_in_two_splits():
-    found = places(
+    actual = places(
         (mention[-1], split, id) for type, mention, split, id in mentions() if type == "PER"
     )
 
-    assert len(found) > 100
-    assert scattered(found) == {}
+    assert len(actual) > 100
+    assert scattered(actual) == {}
 
 
 @BOTH

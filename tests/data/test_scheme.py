@@ -30,15 +30,15 @@ PREFIXES = {"BIO": "BI", "IOB1": "BI", "BIOES": "BIES", "BILOU": "BILU", "IO": "
 @st.composite
 def sentences(draw):
     """Spans in order, none overlapping, some touching; and the length of their sentence."""
-    found, at = [], 0
+    actual, at = [], 0
     for gap, width, type in draw(
         st.lists(
             st.tuples(st.integers(0, 2), st.integers(1, 3), st.sampled_from(TYPES)), max_size=6
         )
     ):
-        found.append(Span(at + gap, at + gap + width, type))
+        actual.append(Span(at + gap, at + gap + width, type))
         at += gap + width
-    return found, at + draw(st.integers(0, 2))
+    return actual, at + draw(st.integers(0, 2))
 
 
 def any_tags(prefixes="BIESLU"):
@@ -48,10 +48,10 @@ def any_tags(prefixes="BIESLU"):
     )
 
 
-def joined(found):
+def joined(actual):
     """What IO can say: neighbors of one type are one span."""
     whole = []
-    for span in found:
+    for span in actual:
         if whole and whole[-1].end == span.start and whole[-1].type == span.type:
             whole[-1] = Span(whole[-1].start, span.end, span.type)
         else:
@@ -69,10 +69,10 @@ def joined(found):
     ],
 )
 def test_each_scheme_spells_the_same_spans_in_its_own_way(scheme, tags):
-    found = [Span(0, 2, "PER"), Span(2, 3, "PER"), Span(3, 4, "LOC"), Span(5, 6, "LOC")]
+    actual = [Span(0, 2, "PER"), Span(2, 3, "PER"), Span(3, 4, "LOC"), Span(5, 6, "LOC")]
 
-    assert tag(found, 6, scheme) == tags.split()
-    assert spans(tags.split()) == found
+    assert tag(actual, 6, scheme) == tags.split()
+    assert spans(tags.split()) == actual
 
 
 def test_io_joins_neighbors_of_one_type():
@@ -93,11 +93,11 @@ def test_three_words_and_more_have_an_inside_in_every_scheme():
 @pytest.mark.parametrize("scheme", SPELLED)
 @given(sentences())
 def test_spans_come_back_from_their_tags(scheme, sentence):
-    found, length = sentence
-    tags = tag(found, length, scheme)
+    actual, length = sentence
+    tags = tag(actual, length, scheme)
 
     assert len(tags) == length
-    assert spans(tags) == (joined(found) if scheme == "IO" else found)
+    assert spans(tags) == (joined(actual) if scheme == "IO" else actual)
 
 
 @pytest.mark.parametrize("scheme", SPELLED)
@@ -110,11 +110,11 @@ def test_tags_come_back_from_their_spans(scheme, sentence):
 
 @given(st.sampled_from(EXACT), st.sampled_from(SPELLED), sentences())
 def test_a_conversion_between_any_two_schemes_keeps_the_spans(source, target, sentence):
-    found, length = sentence
-    converted = convert(tag(found, length, source), target)
+    actual, length = sentence
+    converted = convert(tag(actual, length, source), target)
 
-    assert converted == tag(found, length, target)
-    assert spans(converted) == (joined(found) if target == "IO" else found)
+    assert converted == tag(actual, length, target)
+    assert spans(converted) == (joined(actual) if target == "IO" else actual)
 
 
 @given(any_tags(), st.sampled_from(EXACT))
@@ -141,11 +141,11 @@ def test_last_and_unit_read_as_end_and_single(tags):
 
 @given(any_tags())
 def test_spans_are_in_order_do_not_overlap_and_leave_out_exactly_the_outside(tags):
-    found = spans(tags)
-    covered = [at for span in found for at in range(span.start, span.end)]
+    actual = spans(tags)
+    covered = [at for span in actual for at in range(span.start, span.end)]
 
     assert covered == [at for at, name in enumerate(tags) if name != "O"]
-    assert all(name[2:] == span.type for span in found for name in tags[span.start : span.end])
+    assert all(name[2:] == span.type for span in actual for name in tags[span.start : span.end])
 
 
 def test_a_bare_tag_among_outside_reads_as_inside():
@@ -190,14 +190,16 @@ def test_the_scheme_tokens_has_no_spans_to_spell():
 
 @given(sentences())
 def test_a_scheme_is_recognized_from_all_it_can_spell(sentence):
-    found, length = sentence
-    touching = any(a.end == b.start and a.type == b.type for a, b in pairwise(found))
+    actual, length = sentence
+    touching = any(a.end == b.start and a.type == b.type for a, b in pairwise(actual))
 
-    assert detect(tag(found, length, "BIO")) == "BIO"
-    assert detect(tag(found, length, "BIOES")) == ("BIOES" if found else "BIO")
-    assert detect(tag(found, length, "BILOU")) == ("BILOU" if found else "BIO")
-    assert detect(tag(found, length, "IO")) == ("IO" if found else "BIO")
-    assert detect(tag(found, length, "IOB1")) == ("IOB1" if touching else "IO" if found else "BIO")
+    assert detect(tag(actual, length, "BIO")) == "BIO"
+    assert detect(tag(actual, length, "BIOES")) == ("BIOES" if actual else "BIO")
+    assert detect(tag(actual, length, "BILOU")) == ("BILOU" if actual else "BIO")
+    assert detect(tag(actual, length, "IO")) == ("IO" if actual else "BIO")
+    assert detect(tag(actual, length, "IOB1")) == (
+        "IOB1" if touching else "IO" if actual else "BIO"
+    )
 
 
 @pytest.mark.parametrize(

@@ -56,9 +56,9 @@ def test_the_matching_inside_tag_joins_every_begin_tag():
 
 @given(st.sets(st.sampled_from(["PER", "LOC", "A-B", "Ö"]), min_size=1))
 def test_a_tag_set_of_bio_data_can_spell_any_span_of_its_types(types):
-    found = TagSet.of([sentence("O", *(f"B-{type}" for type in types))])
+    actual = TagSet.of([sentence("O", *(f"B-{type}" for type in types))])
 
-    assert set(found.tags) == {"O"} | {f"{prefix}-{type}" for prefix in "BI" for type in types}
+    assert set(actual.tags) == {"O"} | {f"{prefix}-{type}" for prefix in "BI" for type in types}
 
 
 def test_tags_of_other_schemes_are_taken_as_they_are():

@@ -158,8 +158,8 @@ def test_a_token_of_endless_letters_is_a_token(letters: int, write: object, tmp_
         ).code
         == 0
     )
-    made = seqmix("init", tmp_path / "project", "--text", tmp_path / "raw.txt", "--tags", "PER")
-    assert made.code == 0 and made.peak < BOUND
+    result = seqmix("init", tmp_path / "project", "--text", tmp_path / "raw.txt", "--tags", "PER")
+    assert result.code == 0 and result.peak < BOUND
 
 
 def test_no_sentences_are_no_sentences(
@@ -236,8 +236,8 @@ def test_two_sentences_with_one_id_are_refused_by_name(
     ):
         capfd.readouterr()
         assert run(arguments) == 2, arguments
-        said = capfd.readouterr().err
-        assert "twice" in said and "ids must differ" in said and said.count("\n") <= 2
+        message = capfd.readouterr().err
+        assert "twice" in message and "ids must differ" in message and message.count("\n") <= 2
 
 
 def test_nul_bytes_are_letters_like_any_other(tmp_path: Path, encoder: str) -> None:
@@ -307,6 +307,10 @@ def test_half_a_character_is_refused_when_it_is_read(
     ):
         capfd.readouterr()
         assert run([*arguments, "--read", name]) == 2
-        said = capfd.readouterr().err
-        assert "half of a surrogate pair" in said and str(data) in said and said.count("\n") == 1
+        message = capfd.readouterr().err
+        assert (
+            "half of a surrogate pair" in message
+            and str(data) in message
+            and message.count("\n") == 1
+        )
     assert not (tmp_path / "out.conll").exists()

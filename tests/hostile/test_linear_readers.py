@@ -26,9 +26,9 @@ class Counted(str):
     copied = 0
 
     def __getitem__(self, key: Any) -> Counted:
-        found = str.__getitem__(self, key)
-        Counted.copied += len(found)
-        return Counted(found)
+        actual = str.__getitem__(self, key)
+        Counted.copied += len(actual)
+        return Counted(actual)
 
     def encode(self, *given: Any, **more: Any) -> bytes:
         Counted.copied += len(self)
@@ -73,12 +73,12 @@ def disagreeing(n: int) -> None:
 
 def in_units(n: int) -> None:
     text, options = Counted("\U0001f680ab " * n), Options()
-    found = [
+    actual = [
         confirmed(CharSpan(5 * number + 2, 5 * number + 4, "X"), "ab", text, options)
         for number in range(n)
     ]
     assert (
-        found[1:3] == [CharSpan(5, 7, "X"), CharSpan(9, 11, "X")]
+        actual[1:3] == [CharSpan(5, 7, "X"), CharSpan(9, 11, "X")]
         and options.counts["UTF-16 offsets"] > n // 2
     )
 
@@ -115,7 +115,7 @@ def test_twice_as_long_an_ace_document_is_twice_the_work(
 ) -> None:
     plain = ace05._plain
     monkeypatch.setattr(
-        ace05, "_plain", lambda path: (Counted((found := plain(path))[0]), *found[1:])
+        ace05, "_plain", lambda path: (Counted((actual := plain(path))[0]), *actual[1:])
     )
 
     def document(n: int) -> tuple[int, int]:

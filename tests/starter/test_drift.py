@@ -26,12 +26,12 @@ def test_the_taggers_f1_has_not_drifted() -> None:
     tagger = Tagger(settings=Settings(epochs=8, batch_size=8), device="cpu").fit(
         train, np.random.default_rng(0)
     )
-    found = [
+    actual = [
         list(paths[0].tags)
         for paths in tagger.best_paths([sentence.unlabeled() for sentence in test])
     ]
 
-    assert 100 * score([list(sentence.tags) for sentence in test], found).f1 == pytest.approx(
+    assert 100 * score([list(sentence.tags) for sentence in test], actual).f1 == pytest.approx(
         F1, abs=3
     )
 

@@ -64,9 +64,9 @@ problems = st.builds(
 @given(problem=problems)
 def test_the_partition_sums_every_path(partition, problem):
     emissions, lengths, chain = problem
-    found = partition(emissions, lengths, chain)
+    actual = partition(emissions, lengths, chain)
 
-    for own, length, value in zip(emissions, lengths, found, strict=True):
+    for own, length, value in zip(emissions, lengths, actual, strict=True):
         expected = torch.logsumexp(torch.stack(list(every_path(own[:length], chain).values())), 0)
         assert value.item() == pytest.approx(expected.item(), abs=1e-9)
 
@@ -74,9 +74,9 @@ def test_the_partition_sums_every_path(partition, problem):
 @given(problems)
 def test_a_marginal_sums_the_paths_through_its_tag(problem):
     emissions, lengths, chain = problem
-    found = marginals(emissions, lengths, chain)
+    actual = marginals(emissions, lengths, chain)
 
-    for own, length, rows in zip(emissions, lengths.tolist(), found, strict=True):
+    for own, length, rows in zip(emissions, lengths.tolist(), actual, strict=True):
         paths = every_path(own[:length], chain)
         weights = torch.softmax(torch.stack(list(paths.values())), 0)
         expected = torch.zeros_like(rows)
@@ -89,10 +89,10 @@ def test_a_marginal_sums_the_paths_through_its_tag(problem):
 @given(problems)
 def test_viterbi_finds_the_best_path(problem):
     emissions, lengths, chain = problem
-    found, scores = best_paths(emissions, lengths, chain)
+    actual, scores = best_paths(emissions, lengths, chain)
 
     for own, length, path, value in zip(
-        emissions, lengths.tolist(), found[:, 0].tolist(), scores[:, 0].tolist(), strict=True
+        emissions, lengths.tolist(), actual[:, 0].tolist(), scores[:, 0].tolist(), strict=True
     ):
         best = max(every_path(own[:length], chain).items(), key=lambda item: item[1].item())
         assert tuple(path[:length]) == best[0]
@@ -102,11 +102,11 @@ def test_viterbi_finds_the_best_path(problem):
 @given(problems, st.integers(1, 300))
 def test_n_best_is_the_head_of_the_sorted_list_of_all_paths(problem, n):
     emissions, lengths, chain = problem
-    found, scores = best_paths(emissions, lengths, chain, n)
+    actual, scores = best_paths(emissions, lengths, chain, n)
 
-    assert found.shape == (len(lengths), n, emissions.shape[1])
+    assert actual.shape == (len(lengths), n, emissions.shape[1])
     for own, length, paths, values in zip(
-        emissions, lengths.tolist(), found.tolist(), scores.tolist(), strict=True
+        emissions, lengths.tolist(), actual.tolist(), scores.tolist(), strict=True
     ):
         ranked = sorted(every_path(own[:length], chain).items(), key=lambda item: -item[1].item())
         head = ranked[:n]
@@ -126,11 +126,11 @@ def test_a_restricted_chain_leaves_only_paths_of_allowed_moves(problem, seed):
         torch.rand(*shape, generator=generator) < 0.7 for shape in ((tags,), (tags, tags), (tags,))
     )
     tight = chain.restricted(start, moves, end)
-    found, _ = best_paths(emissions, lengths, tight, 4)
+    actual, _ = best_paths(emissions, lengths, tight, 4)
     partition = log_partition(emissions, lengths, tight)
 
     for own, length, paths, log_z in zip(
-        emissions, lengths.tolist(), found.tolist(), partition.tolist(), strict=True
+        emissions, lengths.tolist(), actual.tolist(), partition.tolist(), strict=True
     ):
         allowed = {
             path: score.item()
@@ -176,11 +176,11 @@ def test_the_score_of_hard_rows_is_the_score_of_their_path(problem, seed):
         tags, (batch, longest), generator=torch.Generator().manual_seed(seed)
     ).tolist()
     paths = [tuple(own[:length]) for own, length in zip(drawn, lengths.tolist(), strict=True)]
-    found = target_score(
+    actual = target_score(
         emissions, lengths, torch.stack([hard(path, tags, longest) for path in paths]), chain
     )
 
-    assert found.tolist() == pytest.approx(
+    assert actual.tolist() == pytest.approx(
         [path_score(e, path, chain).item() for e, path in zip(emissions, paths, strict=True)],
         abs=1e-9,
     )
@@ -196,10 +196,10 @@ def test_the_score_of_soft_rows_is_the_expected_score_of_independent_draws(probl
         + 0.01
     )
     rows = rows / rows.sum(2, keepdim=True)
-    found = target_score(emissions, lengths, rows, chain)
+    actual = target_score(emissions, lengths, rows, chain)
 
     for own, q, length, value in zip(
-        emissions, rows, lengths.tolist(), found.tolist(), strict=True
+        emissions, rows, lengths.tolist(), actual.tolist(), strict=True
     ):
         expected = sum(
             score.item() * torch.stack([q[t, tag] for t, tag in enumerate(path)]).prod().item()
@@ -217,10 +217,10 @@ def test_missing_rows_among_hard_ones_are_summed_over_every_completion(problem, 
     missing = torch.rand(batch, longest, generator=generator) < 0.5
     rows = torch.nn.functional.one_hot(drawn, tags).double()
     rows[missing] = torch.nan
-    found = target_score(emissions, lengths, rows, chain)
+    actual = target_score(emissions, lengths, rows, chain)
 
     for own, path, gone, length, value in zip(
-        emissions, drawn.tolist(), missing.tolist(), lengths.tolist(), found.tolist(), strict=True
+        emissions, drawn.tolist(), missing.tolist(), lengths.tolist(), actual.tolist(), strict=True
     ):
         fitting = [
             score
@@ -234,9 +234,9 @@ def test_missing_rows_among_hard_ones_are_summed_over_every_completion(problem, 
 def test_nothing_labeled_scores_the_partition(problem):
     emissions, lengths, chain = problem
 
-    found = target_score(emissions, lengths, torch.full_like(emissions, torch.nan), chain)
+    actual = target_score(emissions, lengths, torch.full_like(emissions, torch.nan), chain)
 
-    torch.testing.assert_close(found, log_partition(emissions, lengths, chain), atol=1e-9, rtol=0)
+    torch.testing.assert_close(actual, log_partition(emissions, lengths, chain), atol=1e-9, rtol=0)
 
 
 @given(problems, st.integers(0, 2**32))
@@ -252,11 +252,11 @@ def test_the_recursion_and_the_closed_form_agree_on_soft_rows(problem, seed):
     rows = rows / rows.sum(2, keepdim=True)
     plain = target_score(emissions, lengths, rows, chain)
     more = torch.cat([rows, torch.full_like(rows[:1], torch.nan)])
-    found = target_score(
+    actual = target_score(
         torch.cat([emissions, emissions[:1]]), torch.cat([lengths, lengths[:1]]), more, chain
     )
 
-    torch.testing.assert_close(found[:-1], plain, atol=1e-9, rtol=0)
+    torch.testing.assert_close(actual[:-1], plain, atol=1e-9, rtol=0)
 
 
 def test_soft_and_missing_rows_side_by_side_have_a_finite_score_and_gradient():

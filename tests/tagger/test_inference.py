@@ -19,9 +19,9 @@ def threads(request):
 
 
 def test_each_batch_has_one_thread_and_the_results_come_in_order(threads):
-    found = side_by_side(lambda item: (item, torch.get_num_threads()), range(20), CPU)
+    actual = side_by_side(lambda item: (item, torch.get_num_threads()), range(20), CPU)
 
-    assert found == [(item, 1) for item in range(20)]
+    assert actual == [(item, 1) for item in range(20)]
     assert torch.get_num_threads() == threads
 
 

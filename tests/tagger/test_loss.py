@@ -101,9 +101,9 @@ def test_a_one_hot_row_costs_what_torch_says_a_hard_label_costs():
     tags = torch.randint(TAGS, (WORDS,), generator=torch.Generator().manual_seed(3))
     scores = draw(1, WORDS, TAGS)
 
-    found = make("linear").loss(scores, torch.nn.functional.one_hot(tags, TAGS).double(), LENGTHS)
+    actual = make("linear").loss(scores, torch.nn.functional.one_hot(tags, TAGS).double(), LENGTHS)
 
-    assert found.item() == pytest.approx(
+    assert actual.item() == pytest.approx(
         torch.nn.functional.cross_entropy(scores, tags).item(), abs=1e-6
     )
 

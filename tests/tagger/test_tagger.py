@@ -66,10 +66,10 @@ MIXED = [
 
 
 def test_sentences_come_back_in_order_with_their_ids_and_tokens(tagger):
-    found = list(tagger.predict(MIXED))
+    actual = list(tagger.predict(MIXED))
 
-    assert [(s.id, s.tokens) for s in found] == [(s.id, s.tokens) for s in MIXED]
-    assert all(s.hard for s in found)
+    assert [(s.id, s.tokens) for s in actual] == [(s.id, s.tokens) for s in MIXED]
+    assert all(s.hard for s in actual)
 
 
 def test_a_result_does_not_depend_on_the_company(tagger):
@@ -82,9 +82,9 @@ def test_a_result_does_not_depend_on_the_company(tagger):
 
 def test_text_and_offsets_stay(tagger):
     sentence = Sentence("t", ("Lena", "left"), (), "Lena  left", ((0, 4), (6, 10)))
-    (found,) = tagger.predict([sentence])
+    (actual,) = tagger.predict([sentence])
 
-    assert (found.text, found.offsets) == (sentence.text, sentence.offsets)
+    assert (actual.text, actual.offsets) == (sentence.text, sentence.offsets)
 
 
 def test_an_empty_sentence_has_an_empty_answer(tagger):
@@ -222,12 +222,12 @@ def test_keep_agrees_with_the_labels_a_sentence_has(tagger):
             s.with_tags([tag if drawn.random() < 0.5 else None for tag in s.tags])
             for s in tiny.toy()
         ]
-        for sentence, found in zip(sentences, tagger.predict(sentences, keep=True), strict=True):
+        for sentence, actual in zip(sentences, tagger.predict(sentences, keep=True), strict=True):
             assert all(
                 given is None or given == tag
-                for given, tag in zip(sentence.tags, found.tags, strict=True)
+                for given, tag in zip(sentence.tags, actual.tags, strict=True)
             )
-            assert is_legal(found.tags)
+            assert is_legal(actual.tags)
 
 
 def test_keep_holds_every_one_of_the_n_best_to_the_labels(tagger):
@@ -287,16 +287,16 @@ def test_n_best_of_a_long_sentence_are_not_lost_to_underflow(tagger):
 
 
 def test_predictions_do_not_depend_on_the_number_of_threads(tagger):
-    before, found = torch.get_num_threads(), []
+    before, actual = torch.get_num_threads(), []
     try:
         for threads in (1, 2):
             torch.set_num_threads(threads)
-            found.append(np.concatenate(list(tagger.probabilities(MIXED))))
+            actual.append(np.concatenate(list(tagger.probabilities(MIXED))))
             assert torch.get_num_threads() == threads  # predicting leaves the setting alone
     finally:
         torch.set_num_threads(before)
 
-    assert np.array_equal(*found)
+    assert np.array_equal(*actual)
 
 
 # Warm start
@@ -320,8 +320,8 @@ def test_a_cold_start_forgets(bert):
     tagger.fit(tiny.toy(), rng())
     fresh = Tagger(bert, "linear", Settings(steps=1, lr=1e-6)).fit(tiny.toy(), rng())
 
-    found, expected = (np.concatenate(list(t.probabilities(tiny.toy()))) for t in (tagger, fresh))
-    assert np.array_equal(found, expected)
+    actual, expected = (np.concatenate(list(t.probabilities(tiny.toy()))) for t in (tagger, fresh))
+    assert np.array_equal(actual, expected)
 
 
 def test_a_warm_start_from_nothing_is_a_cold_one(bert):
@@ -360,10 +360,10 @@ def test_a_saved_tagger_gives_the_same_probabilities_when_loaded(tagger, saved):
         tagger.settings,
         tagger.tag_set,
     )
-    for found, expected in zip(
+    for actual, expected in zip(
         loaded.probabilities(MIXED), tagger.probabilities(MIXED), strict=True
     ):
-        assert np.array_equal(found, expected)
+        assert np.array_equal(actual, expected)
     assert list(loaded.predict(MIXED)) == list(tagger.predict(MIXED))
 
 
@@ -373,10 +373,10 @@ def test_a_saved_starter_gives_the_same_probabilities_when_loaded(tmp_path):
     before = torch.get_rng_state()
     loaded = Tagger.load(tmp_path / "model")
 
-    for found, expected in zip(
+    for actual, expected in zip(
         loaded.probabilities(MIXED), tagger.probabilities(MIXED), strict=True
     ):
-        assert np.array_equal(found, expected)
+        assert np.array_equal(actual, expected)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -384,12 +384,12 @@ def test_a_loaded_roberta_gives_the_same_probabilities(roberta, tmp_path):
     tagger = Tagger(roberta, "linear", Settings(steps=2)).fit(tiny.toy(), rng())
     tagger.save(tmp_path / "model")
 
-    for found, expected in zip(
+    for actual, expected in zip(
         Tagger.load(tmp_path / "model").probabilities(MIXED),
         tagger.probabilities(MIXED),
         strict=True,
     ):
-        assert np.array_equal(found, expected)
+        assert np.array_equal(actual, expected)
 
 
 def test_a_saved_tagger_is_safe_to_open(saved):

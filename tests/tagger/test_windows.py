@@ -159,8 +159,8 @@ def test_a_packed_row_gives_the_states_of_the_model_called_plainly_on_each_sente
 
     with torch.inference_mode():
         batch = laid(windows, together, network.first_position)
-        found = network.hidden(batch).split(batch.lengths)
-        for (window,), states in zip(windows, found, strict=True):
+        actual = network.hidden(batch).split(batch.lengths)
+        for (window,), states in zip(windows, actual, strict=True):
             plain = network.encoder(input_ids=torch.from_numpy(window.ids)[None]).last_hidden_state[
                 0
             ]

@@ -78,7 +78,7 @@ def put(tmp_path: Path, xml: str | None, sgm: str = SGM, name: str = "doc") -> P
     return tmp_path
 
 
-def found(sentences: list[Sentence]) -> list[tuple[str, str]]:
+def tagged(sentences: list[Sentence]) -> list[tuple[str, str]]:
     return [
         (token, str(tag))
         for s in sentences
@@ -91,7 +91,7 @@ def found(sentences: list[Sentence]) -> list[tuple[str, str]]:
 def test_triggers_are_read_as_bio_over_subtypes(name: str, tmp_path: Path) -> None:
     sentences = list(formats.read(put(tmp_path, apf(*GOOD)) / name))
 
-    assert found(sentences) == [
+    assert tagged(sentences) == [
         ("bought", "B-Transfer-Ownership"),
         ("hurt", "B-Injure"),
         ("laid", "B-End-Position"),
@@ -114,7 +114,7 @@ def test_sentences_end_at_punctuation_before_a_capital_and_at_empty_lines(tmp_pa
 def test_the_key_type_gives_event_types(tmp_path: Path) -> None:
     sentences = list(formats.read(put(tmp_path, apf(MARCHED)), options=Options(key="TYPE")))
 
-    assert found(sentences) == [("marched", "B-Conflict")]
+    assert tagged(sentences) == [("marched", "B-Conflict")]
 
 
 def test_a_sentence_never_ends_inside_a_trigger(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_sentence_never_ends_inside_a_trigger(tmp_path: Path) -> None:
     xml = apf(event('TYPE="A" SUBTYPE="B"', 11, 19, "stop. Now"))
     (sentence,) = formats.read(put(tmp_path, xml, sgm))
 
-    assert found([sentence]) == [("stop", "B-B"), (".", "I-B"), ("Now", "I-B")]
+    assert tagged([sentence]) == [("stop", "B-B"), (".", "I-B"), ("Now", "I-B")]
 
 
 def test_an_entity_in_a_trigger_counts_as_it_is_written(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_an_entity_in_a_trigger_counts_as_it_is_written(tmp_path: Path) -> None:
     (sentence,) = formats.read(put(tmp_path, xml, sgm))
 
     assert sentence.text == "A&B M&A now"
-    assert found([sentence]) == [("M", "B-B"), ("&", "I-B"), ("A", "I-B")]
+    assert tagged([sentence]) == [("M", "B-B"), ("&", "I-B"), ("A", "I-B")]
 
 
 def test_without_text_the_body_is_read_and_without_annotations_nothing_is_labeled(
@@ -158,7 +158,7 @@ def test_a_trigger_of_two_subtypes_follows_the_option(tmp_path: Path) -> None:
 
     with pytest.raises(TagError, match="two spans overlap"):
         list(formats.read(tmp_path))
-    assert found(list(formats.read(tmp_path, options=Options(misaligned="drop")))) == [
+    assert tagged(list(formats.read(tmp_path, options=Options(misaligned="drop")))) == [
         ("marched", "B-Demonstrate")
     ]
 
@@ -170,7 +170,7 @@ def test_a_trigger_outside_the_text_follows_the_option(tmp_path: Path) -> None:
     with pytest.raises(TagError, match="inside TEXT") as caught:
         list(formats.read(tmp_path))
     assert (caught.value.path, caught.value.line) == (tmp_path / "doc.apf.xml", 8)
-    assert found(list(formats.read(tmp_path, options=options))) == []
+    assert tagged(list(formats.read(tmp_path, options=options))) == []
     assert options.counts == {"outside TEXT": 1}
 
 

@@ -49,9 +49,9 @@ def test_what_else_a_span_says_of_itself_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_an_empty_response_is_a_label_and_none_is_not(tmp_path: Path) -> None:
-    found = read(tmp_path, record("Lena left", []), record("Lena left"), record("Lena left", None))
+    actual = read(tmp_path, record("Lena left", []), record("Lena left"), record("Lena left", None))
 
-    assert [s.tags for s in found] == [("O", "O"), (None, None), (None, None)]
+    assert [s.tags for s in actual] == [("O", "O"), (None, None), (None, None)]
 
 
 def test_the_last_response_that_was_not_taken_back_counts(tmp_path: Path) -> None:
@@ -71,13 +71,13 @@ def test_the_last_response_that_was_not_taken_back_counts(tmp_path: Path) -> Non
 
 def test_suggestions_are_no_labels_unless_a_person_made_them(tmp_path: Path) -> None:
     machine = {"value": [PER], "score": 0.9, "agent": "gliner"}
-    found = read(
+    actual = read(
         tmp_path,
         record(suggestions={"q": machine}),
         record(suggestions={"q": {**machine, "type": "human"}}),
     )
 
-    assert [s.labeled for s in found] == [False, True]
+    assert [s.labeled for s in actual] == [False, True]
     assert read(tmp_path, record("Lena left", [], suggestions={"q": {**machine, "type": "human"}}))[
         0
     ].tags == ("O", "O")
@@ -105,14 +105,14 @@ def test_a_flattened_record_tells_the_status_of_each_response(tmp_path: Path) ->
         "q.responses": [[PER], []],
         "q.responses.users": [USER, USER],
     }
-    found = read(
+    actual = read(
         tmp_path,
         {**flat, "q.responses.status": ["submitted", "discarded"]},
         flat,
         {**flat, "q.responses": None},
     )
 
-    assert [s.tags for s in found] == [("B-PER", "O"), ("O", "O"), (None, None)]
+    assert [s.tags for s in actual] == [("B-PER", "O"), ("O", "O"), (None, None)]
 
 
 def test_the_text_may_have_another_name(tmp_path: Path) -> None:
@@ -125,11 +125,11 @@ def test_the_text_may_have_another_name(tmp_path: Path) -> None:
 def test_offsets_as_the_page_counts_them_are_mended(tmp_path: Path) -> None:
     options = Options()
     page, script = ([{"start": start, "end": start + 4, "label": "PER"}] for start in (5, 3))
-    found = read(
+    actual = read(
         tmp_path, record("💩💩 Lena left", page), record("💩💩 Lena left", script), options=options
     )
 
-    assert [s.tags for s in found] == [("O", "O", "B-PER", "O")] * 2
+    assert [s.tags for s in actual] == [("O", "O", "B-PER", "O")] * 2
     assert options.counts == {"UTF-16 offsets": 1}
 
 

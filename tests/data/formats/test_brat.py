@@ -55,9 +55,9 @@ def test_a_document_without_annotations_is_unlabeled_and_one_with_none_is_not(
 ) -> None:
     (tmp_path / "b").mkdir()
     put(tmp_path, ann=None, name="b/x")
-    found = list(formats.read(put(tmp_path, ann="", name="a"), "brat"))
+    actual = list(formats.read(put(tmp_path, ann="", name="a"), "brat"))
 
-    assert [(s.id, s.labeled) for s in found] == [
+    assert [(s.id, s.labeled) for s in actual] == [
         ("a:1", True),
         ("a:3", True),
         ("b/x:1", False),

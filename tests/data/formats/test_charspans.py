@@ -17,9 +17,9 @@ TEXT = "New York fell"
 OFFSETS = tokenize(TEXT)
 
 
-def aligned(misaligned: str, *found: CharSpan) -> tuple[list[Span], Counter[str]]:
+def aligned(misaligned: str, *labels: CharSpan) -> tuple[list[Span], Counter[str]]:
     counts: Counter[str] = Counter()
-    return align(OFFSETS, found, misaligned, counts, TEXT), counts  # type: ignore[arg-type]
+    return align(OFFSETS, labels, misaligned, counts, TEXT), counts  # type: ignore[arg-type]
 
 
 def test_spans_that_end_where_tokens_do_are_taken_as_they_are() -> None:
@@ -79,8 +79,8 @@ def test_the_same_span_twice_is_one_span() -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 12), st.integers(1, 13), st.sampled_from("AB")), max_size=6)
 )
-def test_whatever_the_spans_what_is_kept_are_legal_tags(found: list[tuple[int, int, str]]) -> None:
-    chars = [CharSpan(a, b, kind) for a, b, kind in found if a < b]
+def test_whatever_the_spans_what_is_kept_are_legal_tags(labels: list[tuple[int, int, str]]) -> None:
+    chars = [CharSpan(a, b, kind) for a, b, kind in labels if a < b]
     tags = tags_from_text(OFFSETS, chars, "expand", Counter(), TEXT)
 
     assert len(tags) == len(OFFSETS)

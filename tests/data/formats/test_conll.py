@@ -136,9 +136,9 @@ def test_a_tag_that_would_not_read_back_is_refused(tag: str, tmp_path: Path) -> 
 def test_stray_i_tags_are_mended_and_counted(tmp_path: Path) -> None:
     options = Options()
     (tmp_path / "a.conll").write_text("a O\nb I-X\n\nc B-X\nd I-Y\n\ne B-X\n")
-    found = list(formats.read(tmp_path / "a.conll", options=options))
+    actual = list(formats.read(tmp_path / "a.conll", options=options))
 
-    assert [s.tags for s in found] == [("O", "B-X"), ("B-X", "B-Y"), ("B-X",)]
+    assert [s.tags for s in actual] == [("O", "B-X"), ("B-X", "B-Y"), ("B-X",)]
     assert options.counts == {"rewritten as BIO": 2}
 
 

@@ -35,9 +35,9 @@ def test_labels_under_any_of_their_names(labels: dict[str, object], tmp_path: Pa
 
 
 def test_an_empty_list_is_a_label_and_none_is_not(tmp_path: Path) -> None:
-    found = read(tmp_path, {"text": "a", "label": []}, {"text": "a"}, {"text": "a", "label": None})
+    actual = read(tmp_path, {"text": "a", "label": []}, {"text": "a"}, {"text": "a", "label": None})
 
-    assert [s.labeled for s in found] == [True, False, False]
+    assert [s.labeled for s in actual] == [True, False, False]
 
 
 def test_the_cut_is_written_only_where_ours_would_differ(tmp_path: Path) -> None:

@@ -54,13 +54,13 @@ def test_a_text_without_offsets_and_offsets_without_a_text_are_passed_over(
 def test_raw_text_is_a_sentence_for_each_line_that_is_not_empty(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Lena left.\n \n\nShe slept.\n")
 
-    found = list(formats.read(tmp_path / "a.txt", "text"))
+    actual = list(formats.read(tmp_path / "a.txt", "text"))
 
-    assert [(s.id, s.text, s.labeled) for s in found] == [
+    assert [(s.id, s.text, s.labeled) for s in actual] == [
         ("a:1", "Lena left.", False),
         ("a:4", "She slept.", False),
     ]
-    assert [s.tokens for s in found] == [("Lena", "left", "."), ("She", "slept", ".")]
+    assert [s.tokens for s in actual] == [("Lena", "left", "."), ("She", "slept", ".")]
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_an_empty_token_becomes_visible_and_is_counted(tmp_path: Path) -> None:
 
 def test_half_a_character_is_refused_but_an_escaped_pair_is_not(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"tokens": ["\\ud83d\\ude00"]}\n{"tokens": ["\\ud83d"]}\n')
-    found = formats.read(tmp_path / "a.jsonl", "jsonl-tokens")
+    actual = formats.read(tmp_path / "a.jsonl", "jsonl-tokens")
 
-    assert next(found).tokens == ("😀",)
+    assert next(actual).tokens == ("😀",)
     with pytest.raises(DataError, match=r"a\.jsonl:2: expected whole characters"):
-        next(found)
+        next(actual)
 
 
 def test_json_nested_too_deep_is_a_data_error(tmp_path: Path) -> None:

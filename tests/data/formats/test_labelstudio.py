@@ -185,10 +185,10 @@ def test_an_array_is_the_same_whatever_the_pieces_it_is_read_in(
     tasks = [{"a": "x" * n, "b": [n, None, True, -1.5e3, {"é\\u00e9": '"]'}]} for n in range(30)]
     (tmp_path / "a.json").write_text(" \n" + json.dumps(tasks, indent=2) + "\n\n", encoding="utf-8")
 
-    found = list(records.json_array(tmp_path / "a.json"))
+    actual = list(records.json_array(tmp_path / "a.json"))
 
-    assert [record for _, record, _ in found] == tasks
-    assert [line for line, _, _ in found][:3] == [3, 15, 27]
+    assert [record for _, record, _ in actual] == tasks
+    assert [line for line, _, _ in actual][:3] == [3, 15, 27]
 
 
 @pytest.mark.parametrize(

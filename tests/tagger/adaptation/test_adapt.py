@@ -131,14 +131,14 @@ def test_the_starter_learns_from_a_little_text(starter):
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(small, tmp_path):
-    found = []
+    actual = []
     for number, seed in enumerate((5, 5, 6)):
         torch.manual_seed(number)  # what the world does with torch's generator must not matter
         adapt(small, TEXT, AdaptSettings(steps=3, seed=seed), tmp_path / str(number), device="cpu")
-        found.append(contents(tmp_path / str(number)))
+        actual.append(contents(tmp_path / str(number)))
 
-    assert found[0] == found[1]
-    assert found[0]["model.safetensors"] != found[2]["model.safetensors"]
+    assert actual[0] == actual[1]
+    assert actual[0]["model.safetensors"] != actual[2]["model.safetensors"]
 
 
 def test_a_generator_stands_in_for_the_seed(small, tmp_path):
@@ -240,11 +240,11 @@ def test_the_scores_are_those_of_each_sentence_on_its_own(kind, tmp_path):
                 expected.append(
                     plain(input_ids=batch.ids[row][own][None]).logits[0][hidden[row][own]]
                 )
-        found = lm(batch)
+        actual = lm(batch)
 
     assert lm.packs == (kind != "albert")
     assert len(batch.at) > 10
-    torch.testing.assert_close(found, torch.cat(expected), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(actual, torch.cat(expected), atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -346,11 +346,11 @@ def test_it_loads_with_and_without_its_head_and_as_it_was_trained(adapted, small
     masked, tokenizer = load_encoder(str(out), masked_lm=True)
     bare, _ = load_encoder(str(out))
     before, old_tokenizer = load_encoder(small, masked_lm=True)
-    under, found = masked.base_model.state_dict(), bare.state_dict()
+    under, actual = masked.base_model.state_dict(), bare.state_dict()
 
     assert all(
         torch.equal(value, under[key])
-        for key, value in found.items()
+        for key, value in actual.items()
         if not key.startswith("pooler.")
     )
     assert not torch.equal(

@@ -69,14 +69,14 @@ def test_every_window_stands_in_a_row_from_its_first_piece_to_its_last(sentences
     expected = sorted(
         tuple(w.ids.tolist()) for own in WordPieces(TOKENIZER, 24).encode(sentences) for w in own
     )
-    found = []
+    actual = []
     for row in range(len(rows)):
         for number in range(1, rows.segments[row].max() + 1):
             inside = rows.segments[row] == number
-            found.append(tuple(rows.ids[row][inside].tolist()))
+            actual.append(tuple(rows.ids[row][inside].tolist()))
             assert rows.positions[row][inside].tolist() == list(range(5, 5 + inside.sum()))
 
-    assert sorted(found) == expected
+    assert sorted(actual) == expected
     padding = rows.segments == 0
     assert (rows.ids[padding] == UNK).all()
     assert (rows.units[padding] == 0).all()

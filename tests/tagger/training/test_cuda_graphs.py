@@ -11,8 +11,7 @@ import torch
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.tagger import Settings, Tagger
-from seqmix.tagger.training import cuda_graphs as graphs
-from seqmix.tagger.training import loop as training
+from seqmix.tagger.training import cuda_graphs, loop
 from seqmix.tagger.training.schedule import TrainingSet
 from tests.support.tiny import toy, write_bert, write_roberta
 
@@ -59,11 +58,11 @@ def test_labels_in_part_and_soft_rows_are_the_same_replayed(tmp_path, head):
 def test_a_stage_is_kept_and_starts_from_new_weights(tmp_path):
     settings = Settings(epochs=4, batch_size=10, lr=1e-3, dropout=0.0)
     first = check(write_bert, tmp_path, "linear", settings, toy(24))
-    stages = len(graphs._stages)
+    stages = len(cuda_graphs._stages)
 
     again = check(write_bert, tmp_path, "linear", settings, toy(24))
 
-    assert len(graphs._stages) == stages
+    assert len(cuda_graphs._stages) == stages
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
 
 
@@ -82,12 +81,12 @@ def check(kind, folder, head, settings, sentences):
     replayed = deepcopy(network)
     losses: list[list[float]] = [[], []]
     for trained, log, run in (
-        (network, losses[0], training._run_steps),
-        (replayed, losses[1], training._replay_steps),
+        (network, losses[0], loop._run_steps),
+        (replayed, losses[1], loop._replay_steps),
     ):
-        before, training._runner = training._runner, lambda *_, run=run: run
+        before, loop._runner = loop._runner, lambda *_, run=run: run
         try:
-            training.train(
+            loop.train(
                 trained,
                 data,
                 settings,
@@ -96,7 +95,7 @@ def check(kind, folder, head, settings, sentences):
                 lambda done, total, loss, log=log: log.append(loss),
             )
         finally:
-            training._runner = before
+            loop._runner = before
     pairs = zip(network.named_parameters(), replayed.named_parameters(), strict=True)
     for (name, a), (_, b) in pairs:
         if not name.endswith("key.bias"):  # its gradient is 0 but for rounding, which Adam blows up

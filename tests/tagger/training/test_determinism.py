@@ -11,7 +11,7 @@ import torch
 
 from seqmix.data.sentence import Sentence
 from seqmix.tagger import Settings, Tagger
-from seqmix.tagger.training import loop as training
+from seqmix.tagger.training import loop
 from seqmix.tagger.training.determinism import repeatable
 
 
@@ -40,7 +40,7 @@ def test_on_a_cpu_nothing_is_changed():
 def test_a_training_is_done_in_a_fixed_order(bert, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        training,
+        loop,
         "repeatable",
         lambda device, known: seen.append((device.type, known)) or repeatable(device, known),
     )

@@ -15,7 +15,7 @@ from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError, ModelError, TagError
 from seqmix.tagger import Settings, Tagger
-from seqmix.tagger.training import loop as training
+from seqmix.tagger.training import loop
 from seqmix.tagger.training.parameters import parameter_groups
 from seqmix.tagger.training.schedule import TrainingSet
 from tests.support import tiny
@@ -35,13 +35,13 @@ def saved_bytes(tagger: Tagger, folder: Path) -> str:
 @heads
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(bert, tmp_path, head):
     """subtle: the folder's weights lack the pooler, so whatever is drawn for it has to come from the seed too."""
-    found = []
+    actual = []
     for number, seed in enumerate((5, 5, 6)):
         torch.manual_seed(number)  # what the world does with torch's generator must not matter
         tagger = Tagger(bert, head, Settings(steps=4, batch_size=8)).fit(tiny.toy(), rng(seed))
-        found.append(saved_bytes(tagger, tmp_path / str(number)))
+        actual.append(saved_bytes(tagger, tmp_path / str(number)))
 
-    assert found[0] == found[1] != found[2]
+    assert actual[0] == actual[1] != actual[2]
 
 
 @heads
@@ -58,7 +58,7 @@ def test_dropout_is_drawn_from_the_seed(bert):
     losses: list[float] = []
     for seed in (1, 1, 2):
         tagger = Tagger(bert, "linear", Settings(steps=1)).fit(tiny.toy(8), rng())
-        training.train(
+        loop.train(
             tagger._network,
             TrainingSet(
                 network._pieces.encode(s.tokens for s in tiny.toy(8)),
@@ -142,14 +142,14 @@ def test_training_only_the_seen_embeddings_changes_nothing(kind, request, monkey
         Sentence("pad", ("[PAD]", "<pad>", "left"), ("B-PER", "I-PER", "O")),
     ]  # a padding piece has no gradient
     quick = Tagger(folder, "crf", settings).fit(corpus, rng())
-    monkeypatch.setattr(training, "only_seen_embeddings", every_row)
+    monkeypatch.setattr(loop, "only_seen_embeddings", every_row)
     plain = Tagger(folder, "crf", settings).fit(corpus, rng())
 
     expected = dict(plain._network.named_parameters())
-    found = dict(quick._network.named_parameters())
-    assert found.keys() == expected.keys()
+    actual = dict(quick._network.named_parameters())
+    assert actual.keys() == expected.keys()
     for name in expected:
-        torch.testing.assert_close(found[name], expected[name], atol=1e-6, rtol=0, msg=name)
+        torch.testing.assert_close(actual[name], expected[name], atol=1e-6, rtol=0, msg=name)
 
 
 def test_unseen_embedding_rows_decay_and_come_back(still_bert):
@@ -231,9 +231,9 @@ def test_the_default_rate_is_the_encoders_own(bert, rates):
 def test_the_starter_learns_a_toy_corpus_in_a_few_steps(head):
     corpus = tiny.toy()
     tagger = Tagger("starter", head, Settings(steps=15, batch_size=24, lr=1e-3)).fit(corpus, rng())
-    found = tagger.predict(sentence.unlabeled() for sentence in corpus)
+    actual = tagger.predict(sentence.unlabeled() for sentence in corpus)
 
-    assert score([s.tags for s in corpus], [s.tags for s in found]).f1 == 1.0
+    assert score([s.tags for s in corpus], [s.tags for s in actual]).f1 == 1.0
 
 
 def soften(sentence: Sentence) -> Sentence:

@@ -13,9 +13,7 @@ from seqmix.data.sentence import Sentence
 from seqmix.errors import ModelError
 from seqmix.tagger import Settings, Tagger
 from seqmix.tagger.network import Network
-from seqmix.tagger.training import cuda_graphs as graphs
-from seqmix.tagger.training import loop as training
-from seqmix.tagger.training import memory, schedule
+from seqmix.tagger.training import cuda_graphs, loop, memory, schedule
 from tests.support import tiny
 
 heads = pytest.mark.parametrize("head", ["linear", "crf"])
@@ -145,16 +143,16 @@ def test_replayed_steps_that_do_not_fit_are_done_one_by_one(still_bert, monkeypa
     def run(self, *given):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    monkeypatch.setattr(graphs._Stage, "run", run)
-    monkeypatch.setattr(training, "_runner", lambda *_: training._replay_steps)
+    monkeypatch.setattr(cuda_graphs._Stage, "run", run)
+    monkeypatch.setattr(loop, "_runner", lambda *_: loop._replay_steps)
     with caplog.at_level(logging.WARNING):
-        found = fitted(still_bert, "linear")
+        actual = fitted(still_bert, "linear")
 
     assert all(
         torch.equal(a, b)
-        for a, b in zip(expected._network.parameters(), found._network.parameters(), strict=True)
+        for a, b in zip(expected._network.parameters(), actual._network.parameters(), strict=True)
     )
-    assert "step by step" in caplog.text and not graphs._stages
+    assert "step by step" in caplog.text and not cuda_graphs._stages
 
 
 def poisoned(monkeypatch, step: int) -> None:
@@ -169,12 +167,12 @@ def poisoned(monkeypatch, step: int) -> None:
     monkeypatch.setattr(Network, "loss", loss)
 
 
-@pytest.mark.parametrize("runner", [training._run_steps, training._replay_steps])
+@pytest.mark.parametrize("runner", [loop._run_steps, loop._replay_steps])
 def test_a_loss_that_is_no_number_names_the_step_and_its_sentences(still_bert, monkeypatch, runner):
     sentences = tiny.toy(24)
     chosen = next(batch for i, batch in enumerate(_drawn(still_bert, sentences)) if i == 4)
     poisoned(monkeypatch, 5)
-    monkeypatch.setattr(training, "_runner", lambda *_: runner)
+    monkeypatch.setattr(loop, "_runner", lambda *_: runner)
 
     with pytest.raises(ModelError) as caught:
         Tagger(still_bert, "linear", Settings(epochs=2, batch_size=8, dropout=0.0), "cpu").fit(
@@ -263,7 +261,7 @@ def test_a_gpu_that_is_too_small_still_trains(head, caplog):
     torch.cuda.reset_peak_memory_stats()
     Tagger("starter", head, settings, "cuda").fit(long, rng())
     limit = 0.35 * torch.cuda.max_memory_allocated()
-    graphs.forget_stages()
+    cuda_graphs.forget_stages()
     memory.release()
     try:
         torch.cuda.set_per_process_memory_fraction(
