@@ -37,14 +37,21 @@ def project_config(folder: Path, settings: ProjectSettings) -> Config:
         # a project begins with few labels, so windows are short
         "augment": {"variant": settings.augment, "rate": settings.rate, "window": 3},
     }
-    for key in _keys(changes):
-        reason = REFUSED.get(key) or REFUSED.get(key.partition(".")[0])
-        if reason is not None:
-            raise ConfigError(f"{path}: {key} has no effect on a project: {reason}; remove the key")
+    refuse_unused(changes, path)
     try:
         return checked(merged(values, changes))
     except ConfigError as error:
         raise ConfigError(f"{folder}: {error}; see project.toml and {FILE}") from error
+
+
+def refuse_unused(changes: Mapping[str, Any], source: Path | str) -> None:
+    """Refuse keys that a project's trainer does not use."""
+    for key in _keys(changes):
+        reason = REFUSED.get(key) or REFUSED.get(key.partition(".")[0])
+        if reason is not None:
+            raise ConfigError(
+                f"{source}: {key} has no effect on a project: {reason}; remove the key"
+            )
 
 
 def _keys(values: Mapping[str, Any]) -> Iterator[str]:

@@ -6,7 +6,6 @@ import ipaddress
 import json
 import os
 import shutil
-import tomllib
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from seqmix.app.config import load_config, nested, parse_changes
+from seqmix.app.config import load_config, merged, nested, parse_changes, read_toml
 from seqmix.app.console import say
 from seqmix.app.options import settings_option
 from seqmix.errors import ConfigError, ModelError
@@ -86,11 +85,6 @@ def labelstudio(
     if min_new is not None and min_new < 1:
         raise ConfigError(f"--min-new must be at least 1; got {min_new}")
     values = _explicit(config, parse_changes(change))
-    if (values.get("adapt") or {}).get("epochs"):
-        raise ConfigError(
-            "adapt.epochs would adapt the encoder again in each training; "
-            "run seqmix adapt and give --set tagger.encoder=FOLDER"
-        )
     password = os.environ.get("SEQMIX_PASSWORD", "")
     if not password and not _is_loopback(host):
         raise ConfigError(
@@ -166,17 +160,17 @@ def build_backend(
 def _explicit(file: Path | None, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a config file and changes say, once it is certain that it is valid."""
     of_project = {key: changes[key] for key in _OF_PROJECT if key in changes}
-    changes = {key: value for key, value in changes.items() if key not in of_project}
+    changes = nested({key: value for key, value in changes.items() if key not in of_project})
     load_config(None, file, changes)
-    values = {} if file is None else tomllib.loads(file.read_text(encoding="utf-8"))
-    for name, section in nested(changes).items():
-        is_section = isinstance(section, dict)
-        values[name] = {**values.get(name, {}), **section} if is_section else section
-    return values | of_project
+    values = {} if file is None else nested(read_toml(file))
+    return {**merged(values, changes), **of_project}
 
 
 def _settings(folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a config project.toml has a name for, and write the rest to training.toml."""
+    from seqmix.app.project_config import FILE, refuse_unused
+    from seqmix.data.files import write_text
+
     changes = {key: values[key] for key in ("seed", "batch", *_OF_PROJECT) if key in values}
     training: dict[str, dict[str, Any]] = {}
     for name, section in values.items():
@@ -185,31 +179,17 @@ def _settings(folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
                 changes[_IN_PROJECT[name, key]] = value
             else:
                 training.setdefault(name, {})[key] = value
-    if training:
-        _merge_training(folder, training)
-    return changes
-
-
-def _merge_training(folder: Path, values: Mapping[str, Mapping[str, Any]]) -> None:
-    from seqmix.app.project_config import FILE
-    from seqmix.data.files import write_text
-
+    refuse_unused(training, "labelstudio")
     path = folder / FILE
-    try:
-        before = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from error
-    after = {**before}
-    for name, section in values.items():
-        after[name] = {**before.get(name, {}), **section}
+    before = nested(read_toml(path)) if path.exists() else {}
+    after = merged(before, training)
     if after != before:
         lines = []
         for name, section in after.items():
-            lines.append(f"[{name}]")
-            lines += [
-                f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in section.items()
-            ]
+            pairs = (f"{key} = {json.dumps(v, ensure_ascii=False)}" for key, v in section.items())
+            lines += [f"[{name}]", *pairs]
         write_text(path, "\n".join(lines) + "\n")
+    return changes
 
 
 def _copy(model: Path, place: Path) -> None:
