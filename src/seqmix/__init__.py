@@ -4,8 +4,9 @@
     import seqmix
     tagger = seqmix.Tagger().fit(seqmix.sample("gazette:train"), np.random.default_rng(0))
 
-Names are imported when first used: reading data needs no torch. Where torch is not loaded yet, its threads are told to sleep while they
-wait for each other (`OMP_WAIT_POLICY`, unless something is set): on cores that others use too, spinning takes several times the CPU time.
+Names are imported when first used: reading data needs no torch. Where torch is not loaded yet, its
+threads will sleep while they wait for each other (`OMP_WAIT_POLICY`, unless something is set):
+on shared cores, spinning takes several times the CPU time.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:  # so that editors and type checkers see what is imported when
 
 __version__ = "0.1.0"
 
-# subtle: OpenMP reads this once, when torch loads it, so it cannot wait for the modules that need torch
+# subtle: OpenMP reads this once, when torch loads it, so it must be set before any of its users
 if "torch" not in sys.modules and os.environ.keys().isdisjoint(
     ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 ):

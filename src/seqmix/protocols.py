@@ -1,4 +1,4 @@
-"""What each part asks of the next, on one screen."""
+"""What each part asks of the next."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 
 Probs = NDArray[np.float32]  # [n_tokens, n_tags]
-Measure = Literal[
-    "entropy", "least", "margin"
-]  # how unsure of a sentence, as `seqmix.query.uncertainty` defines them
+Measure = Literal["entropy", "least", "margin"]  # as `seqmix.query.uncertainty` defines them
 
 
 class Path(Protocol):
@@ -28,7 +26,7 @@ class Path(Protocol):
 
 
 class Tagger(Protocol):
-    """What the loop asks of a trained tagger; everything streams."""
+    """A trained tagger; everything streams."""
 
     tag_set: TagSet | None
 
@@ -62,48 +60,48 @@ class Trainable(Protocol):
 
 
 class PoolView(Protocol):
-    """What a policy may look at: unlabeled sentences by id, and what the tagger makes of them, computed lazily and in a stream.
+    """What a policy may look at: unlabeled sentences, and what the tagger predicts for them.
 
-    Every method that gives pairs gives them for the same ids in the same order; nothing is held but what the caller holds.
+    Everything streams and is computed when asked for; all pairs come for the same ids in one order.
     """
 
     tag_set: TagSet
     rng: np.random.Generator  # of this query
 
     def sentences(self) -> Iterator[Sentence]:
-        """The unlabeled sentences: duplicates once, no empty ones."""
+        """Yield the unlabeled sentences: duplicates once, no empty ones."""
         ...
 
     def probs(self) -> Iterator[tuple[str, Probs]]:
-        """p(tag | token) of each sentence."""
+        """Yield p(tag | token) of each sentence [n_tokens, n_tags]."""
         ...
 
     def unsure(self, measure: Measure) -> Iterator[tuple[str, float]]:
-        """One number a sentence made of its p(tag | token), so that a pool's scores leave the GPU and not its probabilities."""
+        """Yield one number per sentence, so that scores and not probabilities leave the GPU."""
         ...
 
     def paths(self, legal: bool = True) -> Iterator[tuple[str, tuple[str, ...], float]]:
-        """The most probable tags of each sentence and the probability of the whole path; `legal`: of those that are BIO."""
+        """Yield each sentence's most probable path, of BIO ones if `legal`, and its probability."""
         ...
 
     def embeddings(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """One vector a sentence [width]: the mean of its tokens' hidden states."""
+        """Yield one vector per sentence [width]: the mean of its tokens' hidden states."""
         ...
 
     def labeled_embeddings(self) -> NDArray[np.float32]:
-        """The same for the sentences already labeled [n, width]."""
+        """Return the same for the labeled sentences [n, width]."""
         ...
 
     def votes(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """The tag ids each member of the committee gives [n_members, n_tokens]."""
+        """Yield the tag ids that the members of the committee predict [n_members, n_tokens]."""
         ...
 
     def dropped(self, passes: int) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """p(tag | token) under several dropout masks in the head [passes, n_tokens, n_tags]."""
+        """Yield p(tag | token) under dropout masks in the head [passes, n_tokens, n_tags]."""
         ...
 
     def history(self) -> Mapping[str, Sequence[Sequence[str]]]:
-        """The best tags of earlier rounds by sentence id, oldest first; at most the last few are kept."""
+        """Return the tags predicted in the last few rounds by sentence id, oldest first."""
         ...
 
 
@@ -112,17 +110,17 @@ Selector = Callable[[PoolView, int, np.random.Generator], Mapping[str, float] | 
 
 
 class Augmenter(Protocol):
-    """Makes up to n new labeled sentences from labeled ones, each with its lineage. It never sees a tagger."""
+    """Generates labeled sentences from labeled ones; it never sees a tagger."""
 
     def augment(
         self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator
     ) -> Augmentation:
-        """Fewer than n come only with a reason."""
+        """Return up to n new sentences with their lineage; fewer come with a reason."""
         ...
 
 
 class Discriminator(Protocol):
-    """Scores sentences; accepting is a range test beside it."""
+    """Scores sentences; a range of scores decides which are accepted."""
 
     base: Any
 
@@ -132,5 +130,5 @@ class Discriminator(Protocol):
         parents: Sequence[str] | None = None,
         above: float | NDArray[np.float64] = ...,
     ) -> NDArray[np.float64]:
-        """One number a sentence; `inf` for one that is proven to lie above `above`: one number for all, or one for each."""
+        """Return one number per sentence, or `inf` where it is sure to exceed `above`."""
         ...

@@ -92,7 +92,7 @@ def test_a_student_is_trained_on_the_pool_and_the_run_repeats(tmp_path, masked):
 
     assert both[0] == both[1]
     plain = run(plan(changes[:1]), tmp_path / "plain")
-    assert plain[0]["test"] != both[0][0]["test"], "the student is another tagger"
+    assert plain[0].results["test"] != both[0][0].results["test"], "the student is another tagger"
 
 
 def test_generations_reach_the_student_and_repeat(tmp_path, masked):
@@ -204,7 +204,7 @@ def test_every_table_knows_the_words_of_later_rounds(table, tmp_path, masked):
 
     rounds = run(plan(changes), tmp_path / "run")
 
-    assert [entry["generated"] > 0 for entry in rounds] == [True, True]
+    assert [record.generated > 0 for record in rounds] == [True, True]
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Algorithm 1: ask, annotate, augment, train, evaluate; the same code for a gold file and for people."""
+"""Active learning: pool, learner, and runs that resume after any kill."""

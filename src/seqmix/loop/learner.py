@@ -85,7 +85,7 @@ class ActiveLearner:
         return self.train() if self._tagger is None else self._tagger
 
     def use(self, tagger: Tagger) -> None:
-        """Take a tagger that was trained on all that is labeled, by this learner when it was killed."""
+        """Take a tagger that this learner trained on all that is labeled before it was killed."""
         self._tagger = tagger
 
     def query(self, n: int) -> list[str]:

@@ -42,11 +42,11 @@ class Pool:
         return [self.unlabeled[id] for id in ids]
 
     def label(self, ids: Sequence[str], sentences: Sequence[Sentence]) -> Pool:
-        """Return the pool once these ids are labeled; answers must have the tokens of the questions."""
+        """Return the pool once these ids are labeled; an answer keeps the tokens it was asked."""
         asked = self.take(ids)
         if len(ids) != len(sentences):
             raise DataError(
-                f"there must be one answer per sentence; got {len(sentences)} answers to {len(ids)}"
+                f"there must be one answer per id; got {len(sentences)} answers to {len(ids)}"
             )
         for question, answer in zip(asked, sentences, strict=True):
             if question.tokens != answer.tokens:

@@ -1,4 +1,4 @@
-"""What a policy sees of the pool: the tagger's opinions, streamed, each computed only when asked for."""
+"""What a policy sees of a pool: the tagger's predictions, computed when asked for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seqmix.protocols import Measure, Probs, Tagger
 
 
 class TaggerView:
-    """A `PoolView` over a pool and a trained tagger. `committee` trains the members of the committee when votes are asked for."""
+    """A `PoolView` of a pool and a trained tagger; `committee` trains its members when asked."""
 
     def __init__(
         self,
@@ -28,25 +28,25 @@ class TaggerView:
         self._history, self.rng = history, rng
         self._members: Sequence[Tagger] | None = None
         if tagger.tag_set is None:
-            raise ValueError("a view needs a tagger that knows its tag set")
+            raise ValueError("the tagger must be trained, so that it has a tag set")
         self.tag_set: TagSet = tagger.tag_set
 
     def sentences(self) -> Iterator[Sentence]:
-        """The unlabeled sentences."""
+        """Yield the unlabeled sentences."""
         return iter(self._pool.unlabeled.values())
 
     def probs(self) -> Iterator[tuple[str, Probs]]:
-        """p(tag | token)."""
+        """Yield p(tag | token)."""
         return zip(self._pool.unlabeled, self._tagger.probabilities(self.sentences()), strict=True)
 
     def unsure(self, measure: Measure) -> Iterator[tuple[str, float]]:
-        """How unsure the tagger is."""
+        """Yield how unsure the tagger is of each sentence."""
         return zip(
             self._pool.unlabeled, self._tagger.unsure(self.sentences(), measure), strict=True
         )
 
     def paths(self, legal: bool = True) -> Iterator[tuple[str, tuple[str, ...], float]]:
-        """The best path of each sentence with its probability."""
+        """Yield the best path of each sentence with its probability."""
         for id, paths in zip(
             self._pool.unlabeled,
             self._tagger.best_paths(self.sentences(), legal=legal),
@@ -55,19 +55,19 @@ class TaggerView:
             yield id, paths[0].tags, paths[0].probability
 
     def embeddings(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """The mean hidden state of each sentence."""
+        """Yield the mean hidden state of each sentence."""
         for id, states in zip(
             self._pool.unlabeled, self._tagger.embeddings(self.sentences()), strict=True
         ):
             yield id, states.mean(axis=0)
 
     def labeled_embeddings(self) -> NDArray[np.float32]:
-        """The same for what is labeled."""
+        """Return the same for the labeled sentences."""
         states = self._tagger.embeddings(s for s in self._pool.labeled.values() if len(s))
-        return np.stack([own.mean(axis=0) for own in states])
+        return np.stack([vectors.mean(axis=0) for vectors in states])
 
     def votes(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """What each member of the committee says: its most probable tag of each token."""
+        """Yield the most probable tag of each token by each member of the committee."""
         if self._members is None:
             self._members = self._committee()
         for id, *members in zip(
@@ -78,7 +78,7 @@ class TaggerView:
             yield id, np.stack([probs.argmax(axis=1) for probs in members])
 
     def dropped(self, passes: int) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """p(tag | token) under dropout in the head."""
+        """Yield p(tag | token) under dropout in the head."""
         return zip(
             self._pool.unlabeled,
             self._tagger.dropped(self.sentences(), passes, self.rng),
@@ -86,5 +86,5 @@ class TaggerView:
         )
 
     def history(self) -> Mapping[str, Sequence[Sequence[str]]]:
-        """The best tags of earlier rounds."""
+        """Return the tags predicted in earlier rounds."""
         return self._history

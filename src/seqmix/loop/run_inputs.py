@@ -1,4 +1,4 @@
-"""What a run directory is started with, and held to whenever the run resumes: the config, and what the run reads."""
+"""What a run is started with and may not change when it resumes: its config and its data."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ from seqmix.errors import RunError
 from seqmix.loop.rounds import read_object
 
 INPUTS = "inputs.json"
-Inputs = Mapping[
-    str, str
-]  # digests by name: train, dev and test; encoder and lm where they are local folders
+Inputs = Mapping[str, str]  # digests by name: train, dev, test; encoder and lm if they are folders
 _SPLITS = ("train", "dev", "test")
 
 
 def start_files(
     folder: Path, config: str, environment: dict[str, Any], inputs: Inputs | None = None
 ) -> bool:
-    """Write the config, the environment and the inputs of a new run; an old run with another config or other inputs is refused.
+    """Write the config, environment and inputs of a new run; refuse to change those of an old one.
 
-    False when the old run does not say what it was started with: it was written before that was kept.
+    Return False when an old run has no digests of its inputs.
     """
     path = folder / "config.toml"
     try:
         if path.exists():
             if path.read_text(encoding="utf-8", errors="replace") != config:
                 raise RunError(
-                    f"{folder} holds a run with another config; give another directory, or the settings it was started with"
+                    f"{folder} holds a run with another config; give another directory, "
+                    "or the settings it was started with"
                 )
             return _same_inputs(folder, inputs or {})
         strangers = (
@@ -54,7 +53,7 @@ def start_files(
 
 
 def read_inputs(folder: Path) -> dict[str, str] | None:
-    """The digests a run was started with; None for a run that was written before they were kept."""
+    """Return the digests a run was started with; None where there are none."""
     path = folder / INPUTS
     if not path.exists():
         return None
@@ -62,20 +61,21 @@ def read_inputs(folder: Path) -> dict[str, str] | None:
 
 
 def _same_inputs(folder: Path, inputs: Inputs) -> bool:
-    """Whether the run says what it was started with; one that says something else is refused."""
-    known = read_inputs(folder)
-    if known is None or not inputs:
-        return known is not None or not inputs
-    changed = [name for name in sorted({*known, *inputs}) if known.get(name) != inputs.get(name)]
+    """Return whether a run has digests of its inputs; refuse other inputs."""
+    started = read_inputs(folder)
+    if started is None or not inputs:
+        return started is not None or not inputs
+    names = sorted({*started, *inputs})
+    changed = [name for name in names if started.get(name) != inputs.get(name)]
     if changed:
         kind = "data" if any(name in _SPLITS for name in changed) else "model folders"
         raise RunError(
-            f"{folder} holds a run on other {kind}: {' and '.join(changed)} changed since the run was started; "
-            f"give another directory, or the {kind} it was started with"
+            f"{folder} holds a run on other {kind}: {' and '.join(changed)} changed since it was "
+            f"started; give another directory, or the {kind} it was started with"
         )
     return True
 
 
 def _ours(name: str) -> bool:
-    """What a start that was killed before it had written the config may have left."""
+    """Return whether a start that was killed before it wrote the config may have left this."""
     return name in ("lock", "environment.json", INPUTS) or LEFTOVER.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""Values that may differ by round: one number for all, or a list with one a round (the last one goes on)."""
+"""Values that may differ by round: one number for all, or a list whose last value stays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T", int, float)
 
 
 def at(schedule: T | Sequence[T], round: int) -> T:
-    """The value for a round, counted from 0.
+    """Return the value for a round, counted from 0.
 
     >>> at([1000, 2000, 2000, 4000], 5)
     4000

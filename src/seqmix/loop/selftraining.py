@@ -19,11 +19,8 @@ from seqmix.loop.learner import Fit
 from seqmix.protocols import Tagger
 from seqmix.settings import settings
 
-_SURE, _TRIFLE = (
-    0.98,
-    0.02,
-)  # a row above the one is written as a single tag; weights below the other are left out
-
+_SURE = 0.98  # a row with a weight above this is written as a single tag
+_TRIFLE = 0.02  # weights below this are left out
 
 Natural = Annotated[int, Field(ge=0)]
 

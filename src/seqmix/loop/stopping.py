@@ -1,4 +1,4 @@
-"""When to stop, and what the next round would bring: from predictions and the curve so far, never from the test set."""
+"""When to stop and what the next round should bring, without looking at the test set."""
 
 from __future__ import annotations
 
@@ -11,22 +11,18 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Stopping:
-    """Ends of a run besides its number of rounds; 0 or None turns a rule off."""
+    """Rules that end a run besides its number of rounds; None turns one off."""
 
     sentences: int | None = None  # a budget of labeled sentences
     tokens: int | None = None  # a budget of labeled tokens
-    agreement: float | None = (
-        None  # predictions on a fixed part of the pool agree this much with the last round's (Cohen's kappa)
-    )
-    patience: int = 2  # … for so many rounds in a row
-    uncertainty: float | None = (
-        None  # the most uncertain sentence left has less mean token entropy than this
-    )
+    agreement: float | None = None  # Cohen's kappa of the predictions of two rounds in a row
+    patience: int = 2  # rounds in a row that must agree
+    uncertainty: float | None = None  # least mean token entropy of the most uncertain sentence
 
     def reason(
         self, sentences: int, tokens: int, agreements: Sequence[float], uncertainty: float | None
     ) -> str | None:
-        """Why to stop now, in words; None to go on."""
+        """Return why to stop now; None to continue."""
         if self.sentences is not None and sentences >= self.sentences:
             return f"the budget of {self.sentences} sentences is used"
         if self.tokens is not None and tokens >= self.tokens:
@@ -49,15 +45,19 @@ class Stopping:
         return None
 
 
-def kappa(one: Sequence[str], other: Sequence[str]) -> float:
-    """Cohen's kappa of two tag sequences: agreement beyond chance, 1 when both are constant and equal."""
-    if not one:
+def kappa(first: Sequence[str], second: Sequence[str]) -> float:
+    """Return Cohen's kappa of two tag sequences: agreement beyond chance.
+
+    >>> kappa(["O", "O", "B", "B"], ["O", "O", "B", "O"])
+    0.5
+    """
+    if not first:
         return 1.0
-    tags = sorted({*one, *other})
+    tags = sorted({*first, *second})
     ids = {tag: i for i, tag in enumerate(tags)}
-    a, b = (np.array([ids[tag] for tag in own]) for own in (one, other))
+    a, b = (np.array([ids[tag] for tag in sequence]) for sequence in (first, second))
     observed = float((a == b).mean())
-    shares = [np.bincount(own, minlength=len(tags)) / len(own) for own in (a, b)]
+    shares = [np.bincount(sequence, minlength=len(tags)) / len(sequence) for sequence in (a, b)]
     chance = float(shares[0] @ shares[1])
     return 1.0 if chance >= 1 - 1e-12 else (observed - chance) / (1 - chance)
 
@@ -74,9 +74,9 @@ class Forecast:
 def forecast(
     labeled: Sequence[int], f1: Sequence[float], following: int, rng: np.random.Generator
 ) -> Forecast | None:
-    """Fit F1 = a − b · n^(−c) to the curve so far and read off the next point; three points are needed.
+    """Fit F1 = a − b · n^(−c) to at least three points of the curve and read off the next one.
 
-    The interval comes from refitting to the curve with its residuals drawn anew (200 times).
+    The interval comes from 200 refits with resampled residuals.
     """
     if len(labeled) < 3:
         return None
@@ -93,7 +93,7 @@ def forecast(
 
 
 def _fit(x: NDArray[np.float64], y: NDArray[np.float64]):  # type: ignore[no-untyped-def]
-    """The best power law over a grid of exponents; a and b by least squares, b never negative: labels do not hurt."""
+    """Return the best power law over a grid of exponents; b is not negative: labels do not hurt."""
     best = None
     for c in (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0):
         basis = np.stack([np.ones_like(x), -(x**-c)], axis=1)

@@ -1,1 +1,1 @@
-"""What to ask next: policies that choose sentences from a pool. numpy and scipy only; a plain function is a policy too."""
+"""Query policies: what to ask next. numpy and scipy only."""

@@ -1,4 +1,4 @@
-"""Scores by disagreement: of a committee of taggers, or of one tagger under several dropout masks.
+"""Scores by disagreement: of a committee of taggers, or of a tagger under dropout masks.
 
 A sentence on which all agree scores 0, however unsure each of them is.
 """
@@ -47,9 +47,7 @@ class BALD:
 
     def __post_init__(self) -> None:
         if self.passes < 2:
-            raise ConfigError(
-                f"passes must be at least 2, so that there is something to compare; got {self.passes}"
-            )
+            raise ConfigError(f"passes must be at least 2, to be compared; got {self.passes}")
 
     def __call__(self, view: PoolView) -> Iterator[tuple[str, float]]:
         """Yield each sentence's id and score."""

@@ -1,7 +1,7 @@
-"""Ask for sentences that differ: from each other, and from those already labeled.
+"""Select sentences that differ: from each other, and from those already labeled.
 
-Clustering needs vectors in memory. A pool of more than `sample` sentences is stood for by a random sample of that many, so memory
-stays bounded. Rows are ordered by lot before anything is done with them, so the order of the pool changes nothing.
+Clustering needs vectors in memory, so of a pool of more than `sample` sentences a random sample of
+that many is used. Rows are put in random order first, so the order of the pool changes nothing.
 """
 
 from __future__ import annotations
@@ -31,13 +31,16 @@ def random_scores(view: PoolView) -> Iterator[tuple[str, float]]:
 
 @dataclass(frozen=True)
 class KMeans:
-    """Cluster the pool into n and ask for the sentence nearest to each center; the score is the cluster's share of the pool."""
+    """Cluster the pool into n and select the sentence nearest to each center.
+
+    The score is the cluster's share of the pool.
+    """
 
     sample: int = SAMPLE
     steps: int = 20
 
     def __call__(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
-        """One pass over the pool; k-means++ to start, then Lloyd's steps until no sentence changes its cluster."""
+        """Start with k-means++ and take Lloyd's steps until no sentence changes its cluster."""
         ids, rows = _gathered(view.embeddings(), max(self.sample, n), rng)
         n = min(n, len(ids))
         if n <= 0:
@@ -55,22 +58,23 @@ class KMeans:
         chosen: dict[int, float] = {}
         for cluster in np.argsort(-sizes, kind="stable"):
             away = squared(rows, centers[cluster])
-            away[list(chosen)] = np.inf  # subtle: two centers may share their nearest sentence
+            away[list(chosen)] = np.inf  # two centers may share their nearest sentence
             chosen[int(away.argmin())] = float(sizes[cluster] / len(rows))
         return {ids[i]: share for i, share in chosen.items()}
 
 
 @dataclass(frozen=True)
 class CoreSet:
-    """Ask for the sentence farthest from all labeled and chosen ones, n times (k-center greedy, Sener and Savarese 2018).
+    """Select the sentence farthest from all labeled and selected ones, n times.
 
-    The score is that distance. With nothing labeled it starts from the mean of the pool.
+    This is k-center greedy (Sener and Savarese 2018). The score is that distance. With nothing
+    labeled it starts from the mean of the pool.
     """
 
     sample: int = SAMPLE
 
     def __call__(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
-        """One pass over the pool."""
+        """Return the scores of n ids, best first."""
         ids, rows = _gathered(view.embeddings(), max(self.sample, n), rng)
         if not ids:
             return {}
@@ -81,16 +85,17 @@ class CoreSet:
 
 @dataclass(frozen=True)
 class Badge:
-    """Draw sentences whose gradients are long and differ (BADGE, Ash et al. 2020); the score is the gradient's length.
+    """Select sentences whose gradients are long and differ (BADGE, Ash et al. 2020).
 
-    The gradient of the last layer, were the predicted tags right, is the sum over tokens of (p - onehot(argmax p)) ⊗ hidden. The view
-    has no hidden states by token, so this takes mean(p - onehot) ⊗ (mean hidden): exact for one token, blind to which token was unsure.
+    The gradient of the last layer, were the predicted tags right, is the sum over tokens of
+    (p - onehot(argmax p)) ⊗ hidden. The view has no hidden states by token, so this takes
+    mean(p - onehot) ⊗ (mean hidden). The score is the gradient's length.
     """
 
     sample: int = SAMPLE
 
     def __call__(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
-        """One pass over embeddings and distributions side by side."""
+        """Return the scores of n ids, best first."""
         pairs = zip(view.embeddings(), view.probs(), strict=True)
         joined = (
             (id, np.concatenate([vector, _error(probs)])) for (id, vector), (_, probs) in pairs
@@ -105,11 +110,8 @@ class Badge:
         )
         length = (hidden**2).sum(axis=1) * (error**2).sum(axis=1)
 
-        def away(
-            i: int,
-        ) -> (
-            Distances
-        ):  # subtle: <a ⊗ b, c ⊗ d> = <a, c> <b, d>, so the products need never be built
+        def away(i: int) -> Distances:
+            # <a ⊗ b, c ⊗ d> = <a, c> <b, d>, so the products need not be built
             return np.asarray(
                 np.maximum(length + length[i] - 2 * (hidden @ hidden[i]) * (error @ error[i]), 0)
             )
@@ -121,7 +123,7 @@ class Badge:
 
 @dataclass(frozen=True)
 class Diverse:
-    """Take the factor · n best of a policy, and of these the n farthest apart, its very best among them; the scores are its own."""
+    """Select the n farthest apart of the factor · n best of a policy, its very best included."""
 
     policy: PolicySpec
     factor: int = 4
@@ -131,7 +133,7 @@ class Diverse:
             raise ConfigError(f"factor must be at least 1 (4 is usual); got {self.factor}")
 
     def __call__(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
-        """The policy's passes over the pool and one for the vectors of its candidates."""
+        """Return the policy's scores of n ids, best first."""
         candidates = self.policy.choose(view, self.factor * n, rng)
         if len(candidates) <= n:
             return candidates
@@ -143,7 +145,7 @@ class Diverse:
 
 
 def _gathered(vectors: Vectors, size: int, rng: Generator) -> tuple[list[str], Matrix]:
-    """A random sample of at most `size` rows in random order; neither hangs on the order they come in."""
+    """Return a random sample of at most `size` rows in random order, however they come."""
     lot = lots(rng)
     drawn = nsmallest(
         size, ((lot(id), id, np.array(vector, dtype=np.float32)) for id, vector in vectors)

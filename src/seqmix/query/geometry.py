@@ -16,7 +16,7 @@ Distances = NDArray[np.float64]  # [n_rows], squared
 
 
 def plus_plus(away: Callable[[int], Distances], first: int, n: int, rng: Generator) -> list[int]:
-    """k-means++: each next row is drawn with the squared distance to those drawn before as its weight."""
+    """Draw n rows as k-means++ does: weighted by the squared distance to those drawn before."""
     drawn, least = [first], away(first)
     while len(drawn) < n:
         least[drawn] = 0
@@ -31,7 +31,7 @@ def plus_plus(away: Callable[[int], Distances], first: int, n: int, rng: Generat
 def farthest(
     rows: Matrix, away: Distances, n: int, taken: tuple[int, ...] = ()
 ) -> list[tuple[int, float]]:
-    """k-center greedy: rows and their distances when they were picked, which only fall."""
+    """Pick n rows as k-center greedy does, with their distances when they were picked."""
     picked: list[tuple[int, float]] = []
     away = away.copy()
     away[list(taken)] = -1
@@ -44,13 +44,13 @@ def farthest(
 
 
 def squared(rows: Matrix, center: NDArray[np.float32]) -> Distances:
-    """Squared distance of each row to one center, or to a center of its own."""
+    """Return the squared distance of each row to a center, or to the center in the same row."""
     apart = rows - center
     return np.asarray(np.einsum("ij,ij->i", apart, apart), dtype=np.float64)
 
 
 def nearest(rows: Matrix, centers: Matrix) -> tuple[NDArray[np.int64], Distances]:
-    """The nearest center of each row and the squared distance to it, a thousand rows at a time."""
+    """Return the nearest center of each row and the squared distance to it."""
     at, away = np.empty(len(rows), np.int64), np.empty(len(rows))
     lengths = (centers**2).sum(axis=1)
     for start in range(0, len(rows), 1024):
@@ -61,7 +61,7 @@ def nearest(rows: Matrix, centers: Matrix) -> tuple[NDArray[np.int64], Distances
 
 
 def means(rows: Matrix, of: NDArray[np.int64], centers: Matrix) -> Matrix:
-    """The mean of each cluster; an empty one keeps its center."""
+    """Return the mean of each cluster; an empty cluster keeps its center."""
     from scipy.sparse import csr_array  # naming a policy needs no scipy
 
     sizes = np.bincount(of, minlength=len(centers))

@@ -1,4 +1,4 @@
-"""Put conditions on what a policy chooses: a budget in tokens, a share of sentences without entities.
+"""Conditions on what a policy chooses: a token budget, a share of sentences without entities.
 
 A condition shows the policy a part of the pool, so it works with every policy and streams like it.
 """
@@ -23,10 +23,9 @@ from seqmix.query.spec import PolicySpec
 
 @dataclass(frozen=True)
 class Budget:
-    """Take a policy's n best in order while they fit into so many tokens, passing over those that no longer fit.
+    """Take a policy's n best in order, skipping those that do not fit into the tokens left.
 
-    n is an upper bound, and a sentence longer than the whole budget is never a candidate. What stays unspent is less than the
-    shortest candidate passed over.
+    A sentence longer than the whole budget is never a candidate.
     """
 
     policy: PolicySpec
@@ -37,7 +36,7 @@ class Budget:
             raise ConfigError(f"a budget must be at least 1 token; got {self.tokens}")
 
     def __call__(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
-        """The policy's passes over the pool and one for the lengths of its candidates."""
+        """Return the scores of at most n ids, best first."""
         candidates = self.policy.choose(Part(view, self._fits), n, rng)
         lengths = {
             sentence.id: len(sentence) for sentence in view.sentences() if sentence.id in candidates
@@ -55,9 +54,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class WithoutEntity:
-    """Keep a share of the n for sentences in which the tagger finds no entity, so that the ones it misses are found.
+    """Keep a share of the n for sentences in which the tagger predicts no entity.
 
-    Both shares are filled by the policy itself, best first. Where too few such sentences are left, others fill their places.
+    Otherwise nobody would be asked about what it misses. The policy fills both shares, best first;
+    where too few such sentences are left, others take their places.
     """
 
     policy: PolicySpec
@@ -68,7 +68,7 @@ class WithoutEntity:
             raise ConfigError(f"share must lie between 0 and 1; got {self.share}")
 
     def __call__(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
-        """The policy runs twice: on the whole pool, and on the part without predicted entities."""
+        """Ask the policy twice: of the whole pool, and of the part without predicted entities."""
         best = self.policy.choose(view, n, rng)
         quota = self.policy.choose(Part(view, _no_entity), round(self.share * n), rng)
         rest = [id for id in best if id not in quota][: max(n - len(quota), 0)]
@@ -99,14 +99,14 @@ def _no_entity(view: PoolView) -> Iterator[bool]:
 
 
 class Part:
-    """A view of some of the pool: `keep` says for each sentence, in the pool's order, whether it is shown."""
+    """A view of a part of the pool; `keep` says for each sentence, in order, if it is shown."""
 
     def __init__(self, view: PoolView, keep: Callable[[PoolView], Iterator[bool]]) -> None:
         self.view, self.keep = view, keep
         self.tag_set, self.rng = view.tag_set, view.rng
 
     def sentences(self) -> Iterator[Sentence]:
-        """Those kept; so with all that follow."""
+        """Yield the sentences that are shown."""
         return compress(self.view.sentences(), self.keep(self.view))
 
     def probs(self) -> Iterator[tuple[str, Probs]]:
@@ -126,7 +126,7 @@ class Part:
         return compress(self.view.embeddings(), self.keep(self.view))
 
     def labeled_embeddings(self) -> NDArray[np.float32]:
-        """Those of the whole."""
+        """See `PoolView`; of the whole pool."""
         return self.view.labeled_embeddings()
 
     def votes(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
@@ -138,5 +138,5 @@ class Part:
         return compress(self.view.dropped(passes), self.keep(self.view))
 
     def history(self) -> Mapping[str, Sequence[Sequence[str]]]:
-        """Those of the whole."""
+        """See `PoolView`; of the whole pool."""
         return self.view.history()
