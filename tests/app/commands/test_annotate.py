@@ -263,7 +263,7 @@ def test_a_folder_that_is_no_project_is_told_in_one_line(tmp_path: Path, capfd):
 
 
 def test_settings_that_contradict_each_other_are_told_before_anything_starts(folder: Path, capfd):
-    (folder / "training.toml").write_text('[query]\npolicy = "lc"\n')
+    (folder / "training.toml").write_text('[query]\npolicy = "lc"\n\n[tagger]\nhead = "linear"\n')
     assert run(["annotate", str(folder), "--no-browser"]) == 2
     assert "crf" in capfd.readouterr().err
     (folder / "training.toml").write_text("[training]\nepoch = 1\n")
