@@ -29,10 +29,8 @@ from typing import Any
 from seqmix.data.augmented import Augmented, hubness, new_tokens
 from seqmix.data.files import clear_leftovers, make_folder, refuse_links, sync, write_text
 from seqmix.data.locks import locked
-from seqmix.data.scheme import spans
-from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
-from seqmix.data.tagset import OUTSIDE
+from seqmix.loop.evaluation import count_spans, evaluate
 from seqmix.loop.events import PhaseStarted, Report, RoundFinished, RunFinished
 from seqmix.loop.learner import REMEMBERED, ActiveLearner
 from seqmix.loop.pool import Label, Pool
@@ -152,14 +150,14 @@ def _round(
         _train(plan, learner, place / "model")
     with phase("evaluate"):
         results = {
-            split: _evaluate(learner.tagger, sentences, split)
+            split: evaluate(learner.tagger, sentences, split)
             for split, sentences in plan.splits.items()
         }
         agreement = _agreement(plan, learner, before)
         _remember(learner, place / "predictions.json")
     record = RoundRecord(
         number, plan.seed, plan.names, len(labeled), sum(map(len, labeled)),
-        sum(map(_spans, labeled)), len(learner.generated), learner.steps, chosen, scores,
+        sum(map(count_spans, labeled)), len(learner.generated), learner.steps, chosen, scores,
         augmentation, agreement, guard, results,
     )  # fmt: skip
     record = replace(record, forecast=_forecast(plan, [*done, record]))
@@ -254,18 +252,6 @@ def _append(path: Path, line: dict[str, Any]) -> None:
 
 def _write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
     write_text(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
-
-
-def _evaluate(tagger: Tagger, sentences: Sequence[Sentence], split: str) -> dict[str, object]:
-    unlabeled = [sentence.unlabeled() for sentence in sentences]
-    predicted = [list(paths[0].tags) for paths in tagger.best_paths(unlabeled)]
-    gold = [[str(tag) for tag in sentence.hardened().tags] for sentence in sentences]
-    return score(gold, predicted, split=split).as_dict()
-
-
-def _spans(sentence: Sentence) -> int:
-    tags = [str(tag) if tag is not None else OUTSIDE for tag in sentence.hardened().tags]
-    return len(spans(tags))
 
 
 def _agreement(plan: Plan, learner: ActiveLearner, before: Tagger | None) -> float | None:
