@@ -99,20 +99,20 @@ def _wrong(line: Mapping[str, Any]) -> str | None:
         "chosen": isinstance(chosen, list) and all(isinstance(id, str) for id in chosen),
         "augmentation": isinstance(augmentation, dict)
         and type(augmentation.get("asked")) is int
-        and _numbers(augmentation.get("counts") or {}),
+        and has_numbers(augmentation.get("counts") or {}),
         "stop": isinstance(line.get("stop", 0), str | None),
         "agreement": isinstance(line.get("agreement", ""), int | float | None),
         "forecast": "forecast" in line
-        and (line["forecast"] is None or _numbers(line["forecast"], "gain", "low", "high")),
+        and (line["forecast"] is None or has_numbers(line["forecast"], "gain", "low", "high")),
         **{
-            split: line.get(split) is None or _numbers(line[split], "f1", others=False)
+            split: line.get(split) is None or has_numbers(line[split], "f1", others=False)
             for split in SPLITS
         },
     }
     return next((key for key, fine in good.items() if not fine), None)
 
 
-def _numbers(value: Any, *keys: str, others: bool = True) -> bool:
+def has_numbers(value: Any, *keys: str, others: bool = True) -> bool:
     """Whether a value is an object with numbers under these keys, and under all others too."""
     if not isinstance(value, dict) or not all(key in value for key in keys):
         return False

@@ -13,7 +13,7 @@ from seqmix.data.augmented import Augmented
 from seqmix.data.files import version_problem
 from seqmix.data.formats.records import json_lines
 from seqmix.errors import DataError, RunError
-from seqmix.loop.round_record import FORMAT_VERSION, RoundRecord
+from seqmix.loop.round_record import FORMAT_VERSION, RoundRecord, has_numbers
 
 _HALF = re.compile("[\ud800-\udfff]")  # could not be written again
 
@@ -83,6 +83,8 @@ def read_described(path: Path, asked: int) -> dict[str, Any]:
     with damaged(path):
         if described["asked"] != asked:
             raise ValueError(f"it was asked for {described['asked']} sentences instead of {asked}")
+        if not has_numbers(described.get("counts") or {}):
+            raise ValueError("expected counts to be an object of numbers")
     return described
 
 
