@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # so that editors and type checkers see what is imported when
 
 __version__ = "0.1.0"
 
-# subtle: OpenMP reads this once, when torch loads it, so it must be set before any of its users
+# OpenMP reads this once, when torch loads it, so it must be set before any of its users
 if "torch" not in sys.modules and os.environ.keys().isdisjoint(
     ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 ):

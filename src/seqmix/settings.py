@@ -51,7 +51,7 @@ _MISSING = ("missing", "missing_argument")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(Field,))
 def settings(cls: type[T]) -> type[T]:
-    """Make a class of annotated defaults a frozen dataclass that refuses values outside its types."""
+    """Make a class of annotated defaults a frozen dataclass that refuses values of wrong types."""
     checked: Any = dataclass(config=STRICT)(cls)
     check = checked.__init__
 
@@ -73,15 +73,15 @@ def keys_of(section: Any) -> dict[str, FieldInfo]:
 
 
 def described_keys(section: Any) -> Iterator[tuple[str, FieldInfo, str]]:
-    """Yield the keys of a section, each with its field and its sentence, inherited ones included."""
+    """Yield the keys of a section, inherited ones too, each with its field and its sentence."""
     for name, field in keys_of(section).items():
         sentences = (keys_of(parent).get(name) for parent in section.__mro__)
         sentence = next((f.description for f in sentences if f and f.description), "")
-        yield name, field, sentence
+        yield name, field, " ".join(sentence.split())
 
 
 def explain(error: ValidationError, section: Any) -> str:
-    """Return the first thing that is wrong in one line: the key, what it must be, what was given."""
+    """Return the first mistake in one line: the key, what it must be, what was given."""
     errors = error.errors()
     keys = [_key_of(section, each["loc"]) for each in errors]
     pairs = list(zip(errors, keys, strict=True))
@@ -94,7 +94,7 @@ def explain(error: ValidationError, section: Any) -> str:
     if first["type"] not in _MUST_BE:
         return ": ".join(filter(None, (key, first["msg"].removeprefix("Value error, "))))
     must = _MUST_BE[first["type"]].format(**first.get("ctx", {}))
-    return f"{key} must be {must}; got {_shown(first['input'])}"
+    return f"{key} must be {must}; got {_quote(first['input'])}"
 
 
 def shown_key(parts: Sequence[object]) -> str:
@@ -115,7 +115,7 @@ def _unknown_key(section: Any, parts: list[str]) -> str:
 
 
 def _fits(error: Any) -> bool:
-    """Tell whether an error is about the shape that was given, where a value may be one or a list."""
+    """Tell whether an error is about the given shape, where a value may be a number or a list."""
     alone = isinstance(error["input"], list) and error["type"] in ("float_type", "int_type")
     return error["type"] not in ("list_type", "is_instance_of") and not alone
 
@@ -138,7 +138,7 @@ def _section_at(section: Any, above: Sequence[str]) -> Any:
     return section
 
 
-def _shown(value: object) -> str:
+def _quote(value: object) -> str:
     if isinstance(value, Mapping):
         return "a section"
     text = repr(value)

@@ -40,7 +40,7 @@ class WordPath:
 
 
 class WordTagger:
-    """A tagger that counts which tags each word has, whatever stands around it.
+    """A tagger that counts which tags each word has, whatever its context.
 
     p(tag | word) is proportional to 1 + `weight` * count(word, tag); override `odds` to change it.
 

@@ -97,7 +97,7 @@ class Config(BaseModel):
         chosen: dict[str, Any] = {}
         for name, value in values.items():
             if isinstance(value, dict):
-                value = {key: own for key, own in value.items() if own != first[name][key]}
+                value = {key: item for key, item in value.items() if item != first[name][key]}
             if value != (first[name] if name == "seed" else {}):
                 chosen[name] = value
         return hashlib.sha256(json.dumps([1, chosen], sort_keys=True).encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Train with the recipe for few labels: the encoder reads the text, teachers learn, a student follows.
+"""Train with the recipe for few labels: an adapted encoder, teachers, and a student.
 
 It is the first round of `simulate --preset few-labels` with the same labels and text.
 """

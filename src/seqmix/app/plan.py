@@ -43,32 +43,18 @@ def build_plan(
 
     Adapted encoders are kept in `place`.
     """
-    # subtle: duplicates are asked once, so they count once, or the last round would run dry
+    # duplicates are asked once, so they count once, or the last round would run dry
     unique = {sentence.tokens: sentence for sentence in reversed(splits["train"])}
     train = list(unique.values())[::-1]
-    rng = generator(config.seed, 0, "seed")
-    order = rng.permutation(len(train))
-    if config.loop.slice is not None:
-        order = order[: config.loop.slice]
-    needed = config.loop.seed_size + sum(
-        at(config.query.size, r) for r in range(config.loop.rounds)
-    )
-    if needed > len(order):
-        raise ConfigError(
-            f"loop.seed_size and {config.loop.rounds} rounds of query.size need {needed} different "
-            f"sentences, but there are {len(order)}; lower them"
-        )
-    chosen = [train[i] for i in order]
-    seed_set, pool = chosen[: config.loop.seed_size], chosen[config.loop.seed_size :]
-    tag_set = TagSet.of(train)
+    chosen, loop = _draw(train, config), config.loop
+    seed_set = chosen[: loop.seed_size]
     text = [sentence.unlabeled() for sentence in train]
     encoder = encoder_of(config, text, place)
-    learner, guard = build_learner(config, tag_set, seed_set, text, encoder)
-    loop = config.loop
+    learner, guard = build_learner(config, TagSet.of(train), seed_set, text, encoder)
     return Plan(
         learner=learner,
         seed_set=seed_set,
-        pool=pool,
+        pool=chosen[loop.seed_size :],
         label=labels_of(chosen),
         splits={name: splits[name] for name in ("dev", "test") if name in splits},
         sizes=lambda round: at(config.query.size, round - 1),
@@ -91,6 +77,19 @@ def build_plan(
     )
 
 
+def _draw(train: Sequence[Sentence], config: Config) -> list[Sentence]:
+    """Return the sentences of the seed set and the pool, in random order."""
+    order = generator(config.seed, 0, "seed").permutation(len(train))[: config.loop.slice]
+    rounds = config.loop.rounds
+    needed = config.loop.seed_size + sum(at(config.query.size, r) for r in range(rounds))
+    if needed > len(order):
+        raise ConfigError(
+            f"loop.seed_size and {rounds} rounds of query.size need {needed} different "
+            f"sentences, but there are {len(order)}; lower them"
+        )
+    return [train[i] for i in order]
+
+
 def encoder_of(
     config: Config, text: Sequence[Sentence], place: Path | None, progress: Progress | None = None
 ) -> Callable[[], str]:
@@ -111,31 +110,19 @@ def encoder_of(
         from seqmix.tagger.adaptation.adapt import AdaptSettings, adapt
 
         tokens = [sentence.tokens for sentence in text]
-        local = (
-            [folder_digest(Path(config.tagger.encoder))]
-            if Path(config.tagger.encoder).is_dir()
-            else []
-        )
+        source = Path(config.tagger.encoder)
+        local = [folder_digest(source)] if source.is_dir() else []
         described = json.dumps(
             [config.tagger.encoder, asdict(config.adapt), config.seed, tokens, *local]
         )
         folder = place / hashlib.sha256(described.encode()).hexdigest()[:12]
-        with locked(
-            folder.with_suffix(".lock"), wait=True
-        ):  # several runs of a sweep may want the same one
+        # several runs of a sweep may want the same encoder
+        with locked(folder.with_suffix(".lock"), wait=True):
             if not folder.exists():
-                settings = AdaptSettings(
-                    epochs=config.adapt.epochs, lr=config.adapt.lr, seed=config.seed
-                )
-                device = config.tagger.device
-                adapt(
-                    config.tagger.encoder,
-                    tokens,
-                    settings,
-                    folder,
-                    device=device,
-                    progress=progress,
-                )
+                epochs, lr = config.adapt.epochs, config.adapt.lr
+                settings = AdaptSettings(epochs=epochs, lr=lr, seed=config.seed)
+                name, device = config.tagger.encoder, config.tagger.device
+                adapt(name, tokens, settings, folder, device=device, progress=progress)
         return str(folder)
 
     return encoder

@@ -74,7 +74,7 @@ class Judging:
         }
         scores = self.judge.scores(list(parents.values())).tolist()
         self._real.update(zip(parents, scores, strict=True))
-        # subtle: the slack is for rounding, which must not drop what the range holds
+        # the slack is for rounding, which must not drop what the range holds
         highest = self._unit * math.log(self.limits.high) * (1 + 1e-9)
         return np.array(
             [

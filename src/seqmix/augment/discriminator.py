@@ -117,8 +117,8 @@ class Perplexity:
     ) -> list[float]:
         """Read the prefix of each family once, then the rest of every text in strides.
 
-        subtle: losses are never negative, so a text whose partial sum exceeds limit × length is
-        out of range for certain and need not be read on.
+        Losses are never negative, so a text whose partial sum exceeds limit × length is certain to
+        be out of range, and the rest of it need not be read.
         """
         device = model.device
         prefixes, mask = _padded(

@@ -38,7 +38,7 @@ def _readable(value: Any) -> Any:
 
 
 def base_of(variant: str) -> Base:
-    """Return the base of the perplexity for a variant: the paper's 2 for whole sentences, else e."""
+    """Return a variant's base of the perplexity: the paper's 2 for whole sentences, else e."""
     return "2" if variant == "whole" else "e"
 
 
@@ -57,7 +57,8 @@ class Mixing:
     score_range: Annotated[SkipValidation[ScoreRange | str | None], AfterValidator(_readable)] = (
         "0x,400x"
     )
-    """What is accepted: 0x,400x (how much less probable a new word may make its parent), 0,500 (perplexities), 5%,95% (quantiles of the real sentences) or off."""
+    """What is accepted: 0x,400x (how much less probable a new word may make its parent), 0,500
+    (perplexities), 5%,95% (quantiles of the real sentences) or off."""
     windows: Literal["fixed", "spans"] = "fixed"
     """Windows of a fixed length, or the spans of entities."""
     partners: Literal["random", "similar"] = "random"
@@ -81,7 +82,8 @@ class AugmentSettings(Mixing):
     """Generated sentences: how many, how, and with which models."""
 
     variant: AnyVariant = "sub"  # type: ignore[assignment]
-    """How sentences are generated: by SeqMix (whole, sub, label), a baseline, half of each (mention+sub), or not at all."""
+    """How sentences are generated: by SeqMix (whole, sub, label), a baseline, half of each
+    (mention+sub), or not at all."""
     rate: Rate | Annotated[list[Rate], Field(min_length=1)] = 0.2
     """New sentences for each labeled one (r); a list has one number per round."""
     alpha: Positive | Annotated[list[Positive], Field(min_length=1)] = 8.0  # type: ignore[assignment]

@@ -81,7 +81,7 @@ def hf_model(tagger: Tagger) -> PreTrainedModel:
 
 
 def transitions(tagger: Tagger) -> dict[str, object]:
-    """Return the tags with the scores of starting, following and ending, forbidden ones included."""
+    """Return the tags with the scores of starting, moving and ending, also of forbidden moves."""
     n = len(tagger.tags)
     chain = tagger.network.chain
     scores = (
@@ -151,7 +151,8 @@ pipeline_tag: token-classification
 
 # {name}
 
-A token classifier for {", ".join(types)}, trained with seqmix: encoder `{tagger.encoder}` with {kind} head.
+A token classifier for {", ".join(types)}, trained with seqmix: \
+encoder `{tagger.encoder}` with {kind} head.
 
 ```python
 from transformers import pipeline

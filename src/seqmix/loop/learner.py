@@ -139,7 +139,7 @@ class ActiveLearner:
         return augmentation
 
     def take_generated(self, generated: Iterable[Augmented], asked: int) -> None:
-        """Take what `augment` gave when it was asked for so many before."""
+        """Take what an earlier `augment` returned when asked for `asked` sentences."""
         self.nominal += asked
         self.generated += generated
 

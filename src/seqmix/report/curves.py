@@ -199,6 +199,6 @@ def _inert(cell: Any) -> Any:
     """Return a cell with an apostrophe before text that a spreadsheet would compute."""
     if cell is None or isinstance(cell, int | float):
         return cell
-    # subtle: csv leaves a lone \r unquoted, and what follows it would begin a row
+    # csv leaves a lone \r unquoted, and what follows it would begin a row
     text = str(cell).replace("\r", " ")
     return f"'{text}" if text[:1] in _COMPUTED else text

@@ -83,7 +83,7 @@ def paired_permutation(
     )  # [combinations, pairs]
     signs = 1 - 2 * flipped
     observed = abs(float(differences.sum()))
-    least = observed - 1e-12 * max(1.0, observed)  # subtle: ties must survive rounding
+    least = observed - 1e-12 * max(1.0, observed)  # ties must survive rounding
     as_far = int((np.abs(signs @ differences) >= least).sum())
     # the observed signs count as one more draw
     return as_far / len(signs) if exact else (as_far + 1) / (draws + 1)

@@ -77,11 +77,15 @@ def _build(
     work, counts = out / "building", Counter[str]()
     (work / "read").mkdir(parents=True)
     _deal(
-        _counted(_read(sentences, ids, counts), partial(progress, "reading")), work / "read", counts
+        _with_progress(_read(sentences, ids, counts), partial(progress, "reading")),
+        work / "read",
+        counts,
     )
     if not any((work / "read").iterdir()):
         raise DataError(none_left(counts))
-    blocks = _counted(whole_blocks(_in_order(work / "read", counts)), partial(progress, "writing"))
+    blocks = _with_progress(
+        whole_blocks(_in_order(work / "read", counts)), partial(progress, "writing")
+    )
     if ids == "content":
         pool = _write(blocks, out, shard_size, counts)
     else:
@@ -110,7 +114,7 @@ def same_id(*sentences: Sentence) -> DataError:
     )
 
 
-def _counted(blocks: Iterable[Batch], report: Callable[[int], None]) -> Iterator[Batch]:
+def _with_progress(blocks: Iterable[Batch], report: Callable[[int], None]) -> Iterator[Batch]:
     """Yield the same blocks and report the number of sentences so far."""
     seen = 0
     for block in blocks:

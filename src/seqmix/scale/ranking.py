@@ -68,8 +68,8 @@ class Scorer:
     def scores(self, block: Sequence[Sentence], taggers: Sequence[Tagger]) -> list[Scored]:
         """Score each sentence of a block.
 
-        subtle: generators start again with each block, so that scores do not depend on the order
-        in which a worker comes to its blocks.
+        Generators start again with each block, so that scores do not depend on the order in which
+        a worker comes to its blocks.
         """
         pool = Pool({sentence.id: sentence for sentence in block})
         if len(pool.unlabeled) != len(block):

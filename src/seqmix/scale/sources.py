@@ -37,7 +37,7 @@ def read_source(name: str, format: str | None, options: formats.Options) -> Iter
     elif (
         format is None
         and path.is_dir()
-        and not any(known.folder and known.folder(path) for known in formats.FORMATS.values())
+        and not any(kind.folder and kind.folder(path) for kind in formats.FORMATS.values())
     ):
         for file in _files(path):
             yield from read_source(str(file), None, options)

@@ -82,7 +82,7 @@ class Estimates:
         self._state: tuple[int, ...] | None = None
         self._at, self._last = -every, Progress()
         # by generation, sentence and event, so that nothing is counted twice
-        self._counted: dict[tuple[int, str, int], tuple[int, int, int]] = {}
+        self._counts: dict[tuple[int, str, int], tuple[int, int, int]] = {}
         # by tag that was added later, the last event that says nothing of it
         self._open: Mapping[str, int] = {}
         self._predicted: dict[int, Mapping[str, tuple[Mark, ...]]] = {}
@@ -111,7 +111,7 @@ class Estimates:
     def _compute(self) -> Progress:
         models = self._read_models()
         if (tags := self._store.read_note(OPEN_TAGS) or {}) != self._open:
-            self._open, self._counted = tags, {}
+            self._open, self._counts = tags, {}
         answers = gold_answers(self._store, "audit")
         rising = _rising([labeled for _, labeled in models])
         progress = Progress(models_lack=max(0, LEAST_MODELS - len(rising)))
@@ -164,13 +164,13 @@ class Estimates:
     def _count(self, generation: int, answer: Answer) -> tuple[int, int, int]:
         """Compare an answer with a model; a sentence the model did not predict weighs nothing."""
         key = (generation, answer.sentence_id, answer.seq)
-        if key not in self._counted:
+        if key not in self._counts:
             marks = self._predicted[generation].get(answer.sentence_id)
             seen = [mark for mark in marks or () if answer.seq > self._open.get(mark.tag, -1)]
-            self._counted[key] = (
+            self._counts[key] = (
                 (0, 0, 0) if marks is None else span_counts(answer.spans, seen, answer.sure)
             )
-        return self._counted[key]
+        return self._counts[key]
 
 
 def _rising(labeled: Sequence[int]) -> list[int]:

@@ -145,7 +145,7 @@ def change_settings(
 def write_settings(folder: Path, settings: ProjectSettings, mode: int) -> None:
     """Write project.toml.
 
-    subtle: the mode is set before the text is written, so that others can never read a password.
+    The mode is set before the text is written, so that others can never read a password.
     """
     with replacing(folder / SETTINGS) as path:
         path.touch(mode)

@@ -69,7 +69,7 @@ def target_score(
     inside = torch.arange(rows.shape[1], device=rows.device) < lengths[:, None]
     if complete if complete is not None else bool((labeled | ~inside).all()):
         return _expected_score(emissions, lengths, q * inside[:, :, None], chain)
-    # subtle: a labeled token is a single pseudo-state whose emission and transitions are
+    # A labeled token is a single pseudo-state whose emission and transitions are
     # expectations under its row. Its log-sum is one number, in `expected`; a missing token keeps a
     # number for each tag, in `all_tags`.
     all_tags = chain.start + emissions[:, 0]

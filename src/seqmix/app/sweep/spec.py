@@ -82,9 +82,9 @@ class Experiment:
         choice = {name.strip() for name in names.split(",")}
         for name in sorted(choice):
             if not any(name in (arm.name, arm.family) for arm in self.arms):
-                known = ", ".join(arm.name for arm in self.arms)
+                names = ", ".join(arm.name for arm in self.arms)
                 raise ConfigError(
-                    f"--arms: there is no arm {name!r} in {self.name}; there are {known}"
+                    f"--arms: there is no arm {name!r} in {self.name}; there are {names}"
                 )
         return tuple(arm for arm in self.arms if {arm.name, arm.family} & choice)
 
@@ -185,7 +185,7 @@ def _points(sweep: Sweep) -> Iterator[tuple[str, str, dict[str, Any]]]:
                 [
                     family,
                     *(
-                        f"{key.rpartition('.')[2]}={_shown(value)}"
+                        f"{key.rpartition('.')[2]}={_value_name(value)}"
                         for key, value in zip(grid, point, strict=True)
                     ),
                 ]
@@ -222,6 +222,6 @@ def _flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
     return flat
 
 
-def _shown(value: Any) -> str:
+def _value_name(value: Any) -> str:
     parts: Sequence[Any] = value if isinstance(value, list) else [value]
     return "-".join(str(part).replace(",", "-") for part in parts)

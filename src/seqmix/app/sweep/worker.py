@@ -143,7 +143,7 @@ def _clear(folder: Path) -> None:
         and not finished(folder)
         and not any(folder.glob("rounds/*/model"))
     ):
-        # subtle: renamed first, since a run that is half removed would not look like ours
+        # renamed first, since a run that is half removed would not look like ours
         away = folder.with_name(f".{folder.name}.{os.getpid()}.old")
         shutil.rmtree(away, ignore_errors=True)
         folder.rename(away)

@@ -160,7 +160,7 @@ def _in_characters(
 ) -> list[CharSpan]:
     """Return the spans counted in characters; Argilla's page counts UTF-16 units (its issue 5729).
 
-    subtle: a record does not say which it is. Spans are read as UTF-16 only if one of them cuts a
+    A record does not say which it is. Spans are read as UTF-16 only if one of them cuts a
     token when read as characters, and none does when read as UTF-16.
     """
     if text.isascii() or _fits(labels, offsets, text):

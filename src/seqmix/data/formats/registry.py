@@ -29,7 +29,7 @@ from seqmix.data.scheme import prefixed
 from seqmix.data.tagset import OUTSIDE
 from seqmix.errors import DataError
 
-# subtle: this is the order of guessing. A record may fit several formats; the first one wins.
+# This is the order of guessing: a record may fit several formats; the first one wins.
 _MODULES = (
     conll,
     conllu,

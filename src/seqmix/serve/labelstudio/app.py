@@ -177,6 +177,6 @@ async def _answer(work: Callable[[Json], Json], body: Json) -> JSONResponse:
         return JSONResponse({"error": why}, status)
 
 
-def _is_same(given: str, expected: str) -> bool:
-    a, b = (sha256(text.encode("utf-8", "replace")).digest() for text in (given, expected))
+def _is_same(password: str, expected: str) -> bool:
+    a, b = (sha256(text.encode("utf-8", "replace")).digest() for text in (password, expected))
     return hmac.compare_digest(a, b)

@@ -186,8 +186,8 @@ class Predictions:
         return f"seqmix-{name}-{number:04d}"
 
 
-def _is_same(last: Generation, known: Generation | None) -> bool:
-    return known is not None and (last.number, last.at) == (known.number, known.at)
+def _is_same(last: Generation, before: Generation | None) -> bool:
+    return before is not None and (last.number, last.at) == (before.number, before.at)
 
 
 def _places(mirror: Mirror) -> dict[int, float]:
@@ -213,4 +213,4 @@ def _confidences(mirror: Mirror, last: Generation) -> tuple[float, ...]:
     )
     with mirror.store.reading() as conn:
         suggestions = [loads(text) for text in conn.execute(ranked).scalars() if text is not None]
-    return tuple(sorted(found["confidence"] for found in suggestions))
+    return tuple(sorted(suggestion["confidence"] for suggestion in suggestions))

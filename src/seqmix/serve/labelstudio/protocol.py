@@ -147,7 +147,9 @@ class Backend:
                 self._keep(mirror, labeling, _listed(body, "tasks"))
             elif action in _DELETED:
                 key, kind = _DELETED[action]
-                mirror.delete(kind, [id_of(one, "what was deleted") for one in _listed(body, key)])
+                mirror.delete(
+                    kind, [id_of(item, "what was deleted") for item in _listed(body, key)]
+                )
             else:
                 self._train_now(mirror)
         self._notice()

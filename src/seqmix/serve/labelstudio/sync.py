@@ -132,7 +132,7 @@ def fetch(client: LabelStudioClient, project: int, mirror: Mirror, control: str)
         ids = [(id_of(task, "a task"), task) for task in page]
         # one that is nested too deep must not keep all others out
         shallow = [(id, task) for id, task in ids if not is_deep(task)]
-        theirs = [one for _, task in shallow for one in annotations_of(task, control)]
+        theirs = [item for _, task in shallow for item in annotations_of(task, control)]
         mirror.keep([(id, data_of(task)) for id, task in shallow], theirs)
         tasks |= {id for id, _ in ids}
         annotations |= {annotation.id for annotation in theirs}

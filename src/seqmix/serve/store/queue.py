@@ -159,7 +159,7 @@ def next_sentence(
     with store.reading() as conn:
         lease = conn.execute(_LEASE_OF, {**who, "since": at - rules.lease / 2}).first()
         if lease is not None:
-            return _shown(conn, lease.sentence_id, annotator_id, lease.stream)
+            return _show(conn, lease.sentence_id, annotator_id, lease.stream)
     with store.writing(durable=False) as conn:
         _correct_future_leases(conn, at)
         release(conn, at - rules.lease)
@@ -176,7 +176,7 @@ def next_sentence(
             row = {"sentence_id": id, "annotator_id": annotator_id, "stream": stream, "at": at}
             conn.execute(insert(leases), row)
             refresh(conn, id)
-        return _shown(conn, id, annotator_id, stream)
+        return _show(conn, id, annotator_id, stream)
 
 
 def in_order(store: Store, audit_share: float) -> list[str]:
@@ -236,7 +236,7 @@ def show_sentence(store: Store, sentence_id: str, annotator_id: int) -> Shown:
         stream = conn.execute(stream_of).scalar() if is_key(sentence_id) else None
         if stream is None:
             raise NotFoundError("sentence", sentence_id)
-        return _shown(conn, sentence_id, annotator_id, stream)
+        return _show(conn, sentence_id, annotator_id, stream)
 
 
 def why_nothing_left(store: Store) -> str:
@@ -280,7 +280,7 @@ def _choose(conn: Connection, annotator_id: int, rules: Rules) -> tuple[str, str
     return None if skipped is None else (skipped.sentence_id, skipped.stream)
 
 
-def _shown(conn: Connection, id: str, annotator_id: int, stream: str) -> Shown:
+def _show(conn: Connection, id: str, annotator_id: int, stream: str) -> Shown:
     row: Any = conn.execute(_SHOWN, {"sentence": id, "annotator": annotator_id}).one()
     ranked = row.stream == "active" and row.generation >= 0
     return Shown(

@@ -43,7 +43,7 @@ def publish_generation(
 ) -> None:
     """Write a new ranking, best first, then the generation with what it generated.
 
-    subtle: between the short transactions others save and ask. At every moment the order is the
+    Between the short transactions others save and ask. At every moment the order is the
     beginning of the new ranking followed by the old one, which is a valid order too.
     """
     first = 0

@@ -98,8 +98,8 @@ class Notes:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Notes:
         """Return the notes that `to_json` wrote."""
-        known = {field.name for field in fields(cls)}
-        return cls(**{key: value for key, value in values.items() if key in known})
+        names = {field.name for field in fields(cls)}
+        return cls(**{key: value for key, value in values.items() if key in names})
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ def digest(tokens: Sequence[str]) -> str:
 def dumps(value: Any) -> str:
     """Return JSON in ASCII, which every database holds: NUL and lone surrogates are escaped.
 
-    subtle: two halves side by side would be read back as one character, so they are refused.
+    Two halves side by side would be read back as one character, so they are refused.
     """
     text = json.dumps(value, separators=(",", ":"))
     if "\\ud" in text and _HALVES.search(json.dumps(value, ensure_ascii=False)):

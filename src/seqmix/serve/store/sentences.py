@@ -223,12 +223,12 @@ def read_labeled(store: Store, *streams: str, unlabeled: bool = False) -> Iterat
     The adjudicated answer counts, else that of the annotator who answered first, else the seed's.
     Where a person was sure of a part only, the rows of the rest are missing.
     """
-    wanted = _LABELED.where(queue.c.stream.in_(streams or STREAMS))
+    query = _LABELED.where(queue.c.stream.in_(streams or STREAMS))
     if not unlabeled:
-        wanted = wanted.where(queue.c.state == "done")
+        query = query.where(queue.c.state == "done")
     position = -1
     while True:
-        page = _read_page(store, wanted.where(sentences.c.position > position).limit(PAGE))
+        page = _read_page(store, query.where(sentences.c.position > position).limit(PAGE))
         yield from (sentence for _, sentence in page)
         if len(page) < PAGE:
             return
@@ -242,7 +242,10 @@ def _read_page(store: Store, page: Select[Any]) -> list[tuple[int, Sentence]]:
 
 
 def _labeled(row: Row[Any], newest_open: int) -> Sentence:
-    """subtle: before a tag was added nobody looked for it, so O is not known there but missing."""
+    """Return a sentence with its answer, or else with the labels it came with.
+
+    subtle: before a tag was added nobody looked for it, so an O from then is missing, not known.
+    """
     sentence = bare(row)
     tags = (
         loads(row.seed) or ()

@@ -90,7 +90,7 @@ def _cookie(headers: Headers) -> str:
 def login(scope: Scope, headers: Headers) -> Response:
     """Return the response to a valid login link: the cookie, and a redirect to the page.
 
-    subtle: after a click on another site (webmail, a chat) browsers withhold a strict cookie from a
+    After a click on another site (webmail, a chat) browsers withhold a strict cookie from a
     redirect, since the other site started it; a page that reloads itself starts a new navigation.
     """
     site = headers.get(

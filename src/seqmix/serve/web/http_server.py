@@ -2,8 +2,8 @@
 
 The headers of a request must arrive within a few seconds. The number of connections stays below
 what file descriptors allow: when there are too many, the one that has waited longest without a
-complete request is closed, or else an idle one. What is not HTTP gets one constant response, and the same
-trouble is logged once a minute.
+complete request is closed, or else an idle one. What is not HTTP gets one constant response, and
+the same trouble is logged once a minute.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         raise ConfigError(
             f"--host must be an address of this machine, such as 127.0.0.1; got {host!r}"
         ) from None
-    # subtle: without proto asyncio leaves Nagle on, which costs 40 ms per answer
+    # without proto, asyncio leaves Nagle on, which costs 40 ms per answer
     with socket.socket(family, kind, proto) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -23,12 +23,12 @@ def convert(data: Data, out: Out, read: Read = "", to: To = "") -> None:
     writing = parse_to(to, reading.options)
     total = 0
 
-    def counted() -> Iterator[Sentence]:
+    def count_sentences() -> Iterator[Sentence]:
         nonlocal total
         for sentence in read_data(data, reading):
             total += 1
             yield sentence
 
-    formats.write(counted(), out, writing.format, writing.options)
+    formats.write(count_sentences(), out, writing.format, writing.options)
     notes = "".join(f"; {n} {what}" for what, n in sorted(writing.options.counts.items()))
     say(f"{count(total, 'sentence')} written to {out}{notes}")

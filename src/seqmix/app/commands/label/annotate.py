@@ -94,7 +94,7 @@ def _run(
             "others on the network can reach this page with their own link; "
             "the connection is not encrypted"
         )
-    with known_server(project.store, address) as servers, _opened(link if browser else None):
+    with known_server(project.store, address) as servers, _browser_open(link if browser else None):
         if servers:
             say(
                 f"this project has another server already, at {', '.join(servers)}: "
@@ -109,7 +109,7 @@ def _serve(server: Any, listener: socket.socket, trainer: Any) -> None:
     def stop(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
 
-    # subtle: uvicorn ends gracefully, then raises the signal again for this handler
+    # uvicorn ends gracefully, then raises the signal again for this handler
     before = signal.signal(signal.SIGTERM, stop)
     try:
         if trainer is not None:
@@ -150,7 +150,7 @@ def _owner(store: Any) -> Any:
 
 
 @contextmanager
-def _opened(link: str | None) -> Iterator[None]:
+def _browser_open(link: str | None) -> Iterator[None]:
     """Open the browser through a file that only this user can read.
 
     Every user of the machine sees the arguments of a command.

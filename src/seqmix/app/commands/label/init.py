@@ -90,7 +90,7 @@ def init(
     seeds = _seeds(seed_labels, reading) if seed_labels is not None else []
     shown = _guidelines(guidelines)
     with progress("reading", "sentences") as update:
-        sentences = _counted(_checked(read_text(text, reading), labels, text), update)
+        sentences = _with_progress(_checked(read_text(text, reading), labels, text), update)
         created = create_project(
             folder, sentences, settings, shown, seeds, keep_labels=labels == "keep"
         )
@@ -122,7 +122,9 @@ def _checked(sentences: Iterable[Sentence], labels: str | None, name: str) -> It
         yield sentence.unlabeled() if labels == "drop" else sentence
 
 
-def _counted(sentences: Iterable[Sentence], update: Callable[..., None]) -> Iterator[Sentence]:
+def _with_progress(
+    sentences: Iterable[Sentence], update: Callable[..., None]
+) -> Iterator[Sentence]:
     for number, sentence in enumerate(sentences, 1):
         yield sentence
         if number % 1000 == 0:

@@ -233,7 +233,7 @@ def _copy(texts: Sequence[str], folder: Path, reading: Reading) -> list[Unit]:
             units, left_out = write_blocks(few, folder / "blocks")
             _say_counts(reading)
             total = sum(map(len, units))
-            say(f"{', '.join(texts)}: {total} sentences; left out: {_counted(left_out)}")
+            say(f"{', '.join(texts)}: {total} sentences; left out: {_describe_left_out(left_out)}")
             return units
         say(
             f"{', '.join(texts)}: too large to be held and cannot be read from the middle, "
@@ -267,11 +267,11 @@ def _say_counts(reading: Reading) -> None:
 
 def _summary(pool: PoolOnDisk) -> str:
     sentences, shards = count(pool.sentences, "sentence"), count(len(pool.shards), "shard")
-    left_out = _counted(pool.left_out)
+    left_out = _describe_left_out(pool.left_out)
     return f"{sentences} in {shards}, {pool.bytes / 2**20:.1f} MiB; left out: {left_out}"
 
 
-def _counted(left_out: Mapping[str, int]) -> str:
+def _describe_left_out(left_out: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {why}" for why, n in left_out.items()) or "none"
 
 

@@ -163,7 +163,7 @@ def _report(
 def _describe(
     experiment: Experiment, arms: Sequence[Arm], seeds: Sequence[int], state: SweepState | None
 ) -> str:
-    """Return one line per arm, the totals, and the effect that so many seeds can show."""
+    """Return one line per arm, the totals, and the effect that this number of seeds can show."""
     all_jobs = jobs(experiment, arms, seeds)
     width = max(len(arm.name) for arm in arms)
     header = f"{'arm':<{width}}  config        runs  trainings" + ("  finished" if state else "")

@@ -67,14 +67,16 @@ def predict(
     sentences = (sentence.unlabeled() for sentence in read_data(data, reading))
     with progress("tagging", "sentences") as update:
         if confidence:
-            _write_confident(tagger, _counted(sentences, update), out)
+            _write_confident(tagger, _with_progress(sentences, update), out)
         else:
             tagged = _soft(tagger, sentences) if soft else tagger.predict(sentences)
-            formats.write(_counted(tagged, update), out, writing.format, writing.options)
+            formats.write(_with_progress(tagged, update), out, writing.format, writing.options)
     say(f"written to {out}")
 
 
-def _counted(sentences: Iterable[Sentence], update: Callable[..., None]) -> Iterator[Sentence]:
+def _with_progress(
+    sentences: Iterable[Sentence], update: Callable[..., None]
+) -> Iterator[Sentence]:
     for number, sentence in enumerate(sentences, 1):
         yield sentence
         if number % 256 == 0:

@@ -19,7 +19,14 @@ from seqmix.serve.web.responses import reply
 
 def annotating_routes(context: Context) -> APIRouter:
     """Return the routes; plain functions run in threads, and all writing is one group commit."""
-    routes, store, writer = APIRouter(prefix="/api"), context.store, context.writer
+    routes = APIRouter(prefix="/api")
+    _add_questions(routes, context)
+    _add_answers(routes, context)
+    return routes
+
+
+def _add_questions(routes: APIRouter, context: Context) -> None:
+    store, writer = context.store, context.writer
 
     @routes.get("/project")
     def project(user: User) -> Response:
@@ -34,18 +41,22 @@ def annotating_routes(context: Context) -> APIRouter:
         if shown is None:
             why = await run_in_threadpool(why_nothing_left, store)
             return reply({"sentence": None, "why": why})
-        return reply(_shown(shown))
+        return reply(_shown_json(shown))
 
     @routes.get("/sentences/{id:path}")
     def sentence(id: str, user: User) -> Response:
         """Return a sentence to go back to, with this annotator's answer."""
-        shown = _shown(show_sentence(store, id, user.id))
+        shown = _shown_json(show_sentence(store, id, user.id))
         labels = [
             {"spans": spans_json(answer.spans), "sure": ranges_json(answer.sure)}
             for answer in current_answers(store, id, overridden=True)
             if answer.annotator_id == user.id and answer.kind == "label"
         ]
         return reply({**shown, "answer": labels[-1] if labels else None})
+
+
+def _add_answers(routes: APIRouter, context: Context) -> None:
+    store, writer = context.store, context.writer
 
     @routes.post("/annotations", status_code=201)
     async def annotate(body: Annotation, user: User) -> Response:
@@ -73,8 +84,6 @@ def annotating_routes(context: Context) -> APIRouter:
         undone = {"id": event.sentence_id, "version": event.seq, "stream": event.stream}
         return reply({**undone, "last": last})
 
-    return routes
-
 
 def _project(context: Context, user: Annotator) -> dict[str, Any]:
     settings, store = context.project.settings, context.store
@@ -95,7 +104,7 @@ def _project(context: Context, user: Annotator) -> dict[str, Any]:
     }
 
 
-def _shown(shown: Shown) -> dict[str, Any]:
+def _shown_json(shown: Shown) -> dict[str, Any]:
     return {
         "sentence": sentence_json(shown.sentence, shown.version),
         "stream": shown.stream,
