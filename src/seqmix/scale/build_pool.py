@@ -1,8 +1,7 @@
 """Build a pool from a stream of sentences in bounded memory.
 
 Sentences go to 256 files by their digest; each file is sorted, its repeats are dropped, and it is
-copied to the shards. A pool is thus in the order of digests, whatever order it was read in.
-A build that was interrupted starts over.
+copied to the shards. So the order of the text does not matter. An interrupted build starts over.
 """
 
 from __future__ import annotations

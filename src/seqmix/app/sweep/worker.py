@@ -11,8 +11,8 @@ from pathlib import Path
 
 from seqmix.app.config import Config, text_for
 from seqmix.app.provenance import data_digests, model_digests
+from seqmix.app.read_data import read_splits
 from seqmix.app.sections import Data
-from seqmix.app.splits import read_splits
 from seqmix.app.sweep.spec import Arm, Job
 from seqmix.data.samples import is_sample
 from seqmix.data.sentence import Sentence

@@ -13,7 +13,7 @@ from seqmix.app.config import Config, load_config, parse_changes, text_for
 from seqmix.app.console import emit, err, say
 from seqmix.app.options import settings_option
 from seqmix.app.provenance import data_digests, environment, model_digests
-from seqmix.app.splits import read_splits
+from seqmix.app.read_data import read_splits
 from seqmix.app.tracking import tracker
 from seqmix.data.samples import is_sample
 from seqmix.errors import ConfigError, DataError
