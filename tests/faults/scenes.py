@@ -231,7 +231,7 @@ class Background:
             augment="none",
         )
         create_project(root / "project", sentences, settings)
-        (root / "project" / "training.toml").write_text("[training]\nepochs = 1\n")
+        (root / "project" / "training.toml").write_text("[training]\nmin_steps = 6\nepochs = 1\n")
         with open_project(root / "project") as own:
             add_annotator(own.store, "ada")
             for sentence in sentences[:8]:

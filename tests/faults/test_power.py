@@ -46,9 +46,8 @@ def test_what_was_synced_with_its_name_is_always_there(tmp_path: Path) -> None:
         for path in (place / "a" / "new", place / "a", place):
             keep(disk, path)
 
-    assert {str(after_cut(tmp_path, seed, work)) for seed in SEEDS} == {
-        str({"a": "", "old": "old", "a/new": "new"})
-    }
+    for seed in SEEDS:
+        assert after_cut(tmp_path, seed, work) == {"a": "", "old": "old", "a/new": "new"}
 
 
 def test_what_was_not_synced_is_there_torn_or_gone(tmp_path: Path) -> None:

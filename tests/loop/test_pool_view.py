@@ -111,5 +111,5 @@ def test_the_past_is_shown_as_it_was_kept_and_a_tagger_without_tags_is_refused()
 
     tagger = fitted()
     tagger.tag_set = None
-    with pytest.raises(ValueError, match="knows its tag set"):
+    with pytest.raises(ValueError, match="has a tag set"):
         viewed(tagger)

@@ -71,7 +71,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, gold: dict[str, Sentence])
         "--set",
         "batch=8",
     )
-    quick = "[training]\nepochs = 3\n\n[augment]\nrate = 0.5\nscore_range = 'off'\n"
+    quick = "[training]\nepochs = 3\nmin_steps = 18\n\n[augment]\nrate = 0.5\nscore_range = 'off'\n"
     (folder / "names" / "training.toml").write_text(quick, encoding="utf-8")
     return folder / "names"
 
