@@ -124,7 +124,7 @@ class WordTagger:
             yield sentence.with_tags(next(self.best_paths([sentence]))[0].tags)
 
     def embeddings(self, sentences: Iterable[Sentence]) -> Iterator[NDArray[np.float32]]:
-        """Yield two numbers per token, made of its letters [n_tokens, 2]."""
+        """Yield two numbers per token, computed from its letters [n_tokens, 2]."""
         for sentence in sentences:
             rows = [[len(word), sum(map(ord, word)) % 17] for word in sentence.tokens]
             yield np.array(rows, dtype=np.float32).reshape(-1, 2)

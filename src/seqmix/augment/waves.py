@@ -74,7 +74,7 @@ class Waves:
 def wave_size(missing: int, accepted: int, scored: int) -> int:
     """Return how many pairs to mix next, by the acceptance rate so far.
 
-    Few candidates are then scored in vain.
+    Few candidates are then scored for nothing.
     """
     rate = (accepted + 1) / (scored + 2)
     return max(1, min(4096, math.ceil(missing / max(rate, 0.02) / 2)))

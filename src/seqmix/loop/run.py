@@ -179,7 +179,7 @@ def _chosen(learner: ActiveLearner, path: Path, n: int) -> tuple[list[str], list
 def _augmentation(
     learner: ActiveLearner, batch: Sequence[Sentence], place: Path, guard: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """Generate, or read what was generated; what the guard found to hurt is left out."""
+    """Generate sentences or read those of an interrupted round; drop what the guard rejects."""
     path, about = place / "generated.jsonl", place / "augmentation.json"
     asked = learner.asked(len(batch))
     if about.exists():

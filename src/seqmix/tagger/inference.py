@@ -47,7 +47,7 @@ def run_batches(
     empty: T,
     hidden: bool = False,
 ) -> Iterator[T]:
-    """Yield one value per sentence, made of its scores (or its hidden states).
+    """Yield one value per sentence, computed from its scores (or its hidden states).
 
     A GPU gets the next chunk before the host looks at the results of the last one.
     A sentence without tokens yields `empty`.

@@ -1,4 +1,4 @@
-"""How large a network a model folder describes, found out before memory is allocated for it."""
+"""Compute the size of the network a model folder describes, before memory is allocated for it."""
 
 from __future__ import annotations
 

@@ -161,8 +161,7 @@ def test_when_nothing_is_left_the_page_is_told_why(store, people):
 
     assert next_sentence(store, anna, NO_AUDIT) is None
     assert (
-        why_nothing_left(store)
-        == "the last sentence is open on another page; look again in a while"
+        why_nothing_left(store) == "the last sentence is open on another page; try again in a while"
     )
     answer(store, bo)
     assert next_sentence(store, anna, NO_AUDIT) is None

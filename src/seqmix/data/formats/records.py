@@ -93,7 +93,7 @@ def _children(value: Any) -> Any:
 
 
 def identify(record: dict[str, Any], path: Path, number: int) -> str:
-    """Return the record's id, or one made of its place."""
+    """Return the record's id, or an id made from its place."""
     return str(record["id"]) if record.get("id") is not None else f"{path.stem}:{number}"
 
 

@@ -135,7 +135,7 @@ def create_tables(conn: Connection) -> None:
 
 
 def schema_version(conn: Connection) -> int | None:
-    """Return the schema version of a store; None where there is none."""
+    """Return the schema version of a store, or None if it has none."""
     if not inspect(conn).has_table("meta"):
         return None
     note = conn.execute(select(meta.c.value).where(meta.c.key == "schema")).scalar()

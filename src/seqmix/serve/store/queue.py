@@ -245,7 +245,7 @@ def why_nothing_left(store: Store) -> str:
     if not held:
         return "every sentence is labeled"
     last = "the last sentence is" if held == 1 else f"the last {held} sentences are"
-    return f"{last} open on another page; look again in a while"
+    return f"{last} open on another page; try again in a while"
 
 
 def release(conn: Connection, before: float) -> None:

@@ -92,9 +92,7 @@ def test_a_line_of_a_megabyte_opens_at_once_and_its_last_token_can_be_tagged(
     page.locator(".mark", has_text="word119999").wait_for()
     assert time.monotonic() - start < 5  # a page that froze would take minutes
     press(page, "Enter")
-    page.get_by_role(
-        "button", name="Answer all of it"
-    ).click()  # most of it has not been on the page
+    page.get_by_role("button", name="Save anyway").click()  # most of it has not been on the page
     page.get_by_role("heading", name="Nothing left").wait_for()
     assert stored(served)["s1"] == ([(0, 1, "PER"), (119_999, 120_000, "LOC")], None)
 
@@ -103,7 +101,7 @@ def test_a_token_of_a_megabyte_is_cut_and_can_be_seen_whole(serve: Serve, visit:
     served, page = opened(serve, visit, Sentence("s0", ("x" * 1_000_000, "end")))
     assert len(page.inner_text("#sentence-0")) < 300
     assert "999,800 more" in page.inner_text("#sentence-0")
-    page.get_by_text("show it whole").click()
+    page.get_by_text("show all of it").click()
     assert len(page.get_by_label("The whole token").input_value()) == 1_000_000
     page.locator("#sentence-0").click()
     press(page, "1", "Enter")

@@ -185,7 +185,7 @@ def test_an_earlier_answer_can_be_corrected_and_the_open_sentence_waits(
     assert stored(names) == {"s0": ([(0, 1, "PER")], None)}
     press(page, "Backspace")
     shown(page, "s0")
-    page.get_by_role("button", name="Leave it and go on").click()
+    page.get_by_role("button", name="Leave it and continue").click()
     shown(page, "s1")
 
 
@@ -198,7 +198,7 @@ def test_a_skipped_sentence_comes_back_at_the_end_and_then_nothing_is_left(
     for id in ("s1", "s2", "s3", "s0"):
         shown(page, id)
         press(page, "Enter")
-    page.get_by_role("heading", name="Nothing left to ask").wait_for()
+    page.get_by_role("heading", name="Nothing left to label").wait_for()
     assert set(stored(names)) == {"s0", "s1", "s2", "s3"}
 
 
@@ -279,7 +279,7 @@ def test_an_undo_that_was_done_but_not_confirmed_is_sent_again_and_is_one(
         "**/api/undo", lambda route: (route.fetch(), route.abort())
     )  # the server hears it, the page does not hear the server
     press(page, "z")
-    page.get_by_role("alert").get_by_text("Not taken back.").wait_for()
+    page.get_by_role("alert").get_by_text("The answer was not taken back.").wait_for()
     page.unroute("**/api/undo")
     with page.expect_response("**/api/status"):  # the page looks at how things stand meanwhile
         pass
@@ -324,7 +324,7 @@ def test_an_answer_given_elsewhere_meanwhile_is_shown_and_not_overwritten(
     shown(other, "s1")
 
     press(page, "1", "Enter")
-    page.locator("#status", has_text="answered elsewhere meanwhile").wait_for()
+    page.locator("#status", has_text="has been answered elsewhere").wait_for()
     assert marks(page) == ["Lena ORG ×"]
     assert stored(names) == {"s0": ([(0, 1, "ORG")], None)}
 
@@ -398,14 +398,14 @@ def test_of_too_few_audit_answers_nothing_is_claimed_and_then_the_level_is_named
     page = answered(asked[:2])
     page.locator(
         "#estimate",
-        has_text="Cannot be known yet: at least 1 more audit answer with something marked.",
+        has_text="No estimate yet: it needs at least 1 more audit answer with something marked.",
     ).wait_for()
     assert page.inner_text("#forecast") == ""
     page = answered(asked[2:])
     page.locator("#estimate", has_text="95% interval, from 12 audit sentences").wait_for()
     assert (
         page.inner_text("#forecast")
-        == "Too early to say what more answers bring: at least 4 more models first."
+        == "Too early to say what more answers would bring: this needs at least 4 more models."
     )
     for number in range(2, 7):
         published(number)
@@ -429,7 +429,7 @@ def test_the_help_lists_the_keys_and_closes(names: Any, visit: Any) -> None:
     shown(page, "s0")
     press(page, "?")
     dialog = page.get_by_role("dialog", name="Keys")
-    assert "only sure of this part" in dialog.inner_text()
+    assert "sure of this part only" in dialog.inner_text()
     press(page, "x", "Escape")
     assert not dialog.is_visible()
     page.get_by_role("button", name="Help and keys").click()
@@ -551,7 +551,7 @@ def test_a_long_text_can_be_answered_unseen_on_request_or_in_part(serve: Serve, 
     page = visit(served.link)
     shown(page, "s0")
     press(page, "Enter")
-    page.get_by_role("button", name="Answer all of it").click()
+    page.get_by_role("button", name="Save anyway").click()
     shown(page, "s1")
     press(page, "p", "Enter")  # sure of the first token alone: the rest is left open anyhow
     shown(page, "s2")

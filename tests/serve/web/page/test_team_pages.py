@@ -102,7 +102,7 @@ def test_agreement_is_shown_and_a_conflict_decided_by_an_admin(differing: Any, v
     card = page.locator(".card")
     assert card.locator(".differs").count() == 2
 
-    card.get_by_role("button", name="Take omar’s answer").click()
+    card.get_by_role("button", name="Use omar’s answer").click()
     assert card.locator(".sentence .mark").first.inner_text().startswith("Lena")
     press(page, "4")  # neither: a decision of their own
     card.get_by_role("button", name="Save this").click()
@@ -112,7 +112,7 @@ def test_agreement_is_shown_and_a_conflict_decided_by_an_admin(differing: Any, v
     )
     assert decided.tags == ("B-MISC", "O", "B-LOC", "O")
     page.reload()
-    page.get_by_text("There is none.").wait_for()
+    page.get_by_text("There are no conflicts.").wait_for()
 
 
 def test_somebody_new_is_added_and_their_link_lets_them_in(differing: Any, visit: Any) -> None:

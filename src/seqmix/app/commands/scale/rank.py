@@ -203,7 +203,7 @@ def _check_out(out: Path, texts: Sequence[str]) -> None:
         raise ConfigError(f"--out must be a file; {out} is a folder")
     for text in texts:
         if Path(text).is_dir() and out.absolute().is_relative_to(Path(text).absolute()):
-            raise ConfigError(f"--out {out} lies in the folder that is read, {text}; move it")
+            raise ConfigError(f"--out {out} is inside the folder that is read, {text}; move it")
 
 
 def _build(texts: Sequence[str], folder: Path, size: int, reading: Reading) -> PoolOnDisk:

@@ -1,4 +1,4 @@
-// Several people: how well they agree, where they do not, and who they are. For admins.
+// For admins: how well people agree, where they do not, and who they are.
 
 import { get, post } from "./api.js";
 import { typed } from "./controls.js";
@@ -18,7 +18,7 @@ async function start() {
     drawConflicts(conflicts.conflicts ?? conflicts);
     drawPeople(people.annotators ?? people);
     $("invite").addEventListener("submit", invite);
-    $("add").disabled = false; // not sooner: without the line above the browser would send the form itself
+    $("add").disabled = false; // only now: before the line above, the browser would submit the form itself
   } catch (error) {
     stop(error);
   }
@@ -26,7 +26,7 @@ async function start() {
 
 function drawAgreement({ pairs, overall }) {
   if (!pairs.length) {
-    return fill($("agreement"), h("p", {}, project.overlap_share > 0 ? "No sentence has two answers yet." : "No sentence is given to two people: the project's overlap share is 0."));
+    return fill($("agreement"), h("p", {}, project.overlap_share > 0 ? "No sentence has two answers yet." : "No sentence goes to two people: the project’s overlap share is 0."));
   }
   const cells = ({ n, f1: spans, kappa }) => [number(n), spans, kappa].map((value, at) => h("td", {}, at === 0 ? value : value === null || value === undefined ? "–" : f1(value)));
   const rows = pairs.map((pair) => h("tr", {}, h("th", { scope: "row" }, `${pair.a} and ${pair.b}`), cells(pair)));
@@ -35,12 +35,12 @@ function drawAgreement({ pairs, overall }) {
     h("thead", {}, h("tr", {}, ["Pair", "Sentences", "Span F1", "Cohen’s κ"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, rows))));
 }
 
-// Conflicts: each answer as it was given, and a third one that can be edited and saved.
+// Conflicts: the answers as they were saved, and one more that can be edited and saved.
 
 function drawConflicts(conflicts) {
   const host = $("conflicts");
-  if (!conflicts.length) return fill(host, h("p", {}, "There is none."));
-  fill(host, conflicts.slice(0, 20).map(conflictCard), conflicts.length > 20 && h("p", { class: "quiet-text" }, `${number(conflicts.length - 20)} more will follow.`));
+  if (!conflicts.length) return fill(host, h("p", {}, "There are no conflicts."));
+  fill(host, conflicts.slice(0, 20).map(conflictCard), conflicts.length > 20 && h("p", { class: "quiet-text" }, `${number(conflicts.length - 20)} more after these.`));
 }
 
 function conflictCard(conflict, at) {
@@ -59,7 +59,7 @@ function conflictCard(conflict, at) {
     h("div", { class: "versions" }, conflict.answers.map((answer) => version(conflict, answer, () => take(answer.spans)))),
     h("h3", { class: "quiet-text" }, "Your decision"), host, pager, h("div", { class: "dock" }, tags, h("div", { class: "actions" }, save, status)));
   host.addEventListener("keydown", (event) => keyed(event, editor, save));
-  editor.open(conflict, { marks: conflict.answers[0].spans.map((span) => ({ ...span, confidence: null })).sort((one, other) => one.start - other.start), sure: null });
+  editor.open(conflict, { marks: conflict.answers[0].spans.map((span) => ({ ...span, confidence: null })).sort((a, b) => a.start - b.start), sure: null });
   return card;
 }
 
@@ -76,11 +76,11 @@ function keyed(event, editor, save) {
   event.preventDefault();
 }
 
-/** One person's answer; marks that the others do not have are framed and named. */
+/** One person's answer; marks that are not in every answer are framed and named. */
 function version(conflict, { annotator, spans, sure }, take) {
   const key = (span) => `${span.start} ${span.end} ${span.tag}`;
-  const shared = (span) => conflict.answers.every((other) => other.spans.some((own) => key(own) === key(span)));
-  const marks = spans.map((span) => ({ ...span, confidence: null })).sort((one, other) => one.start - other.start);
+  const shared = (span) => conflict.answers.every(({ spans }) => spans.some((theirs) => key(theirs) === key(span)));
+  const marks = spans.map((span) => ({ ...span, confidence: null })).sort((a, b) => a.start - b.start);
   const nodes = [];
   const end = Math.min(conflict.tokens.length, 400);
   for (let at = 0; at < end; ) {
@@ -97,7 +97,7 @@ function version(conflict, { annotator, spans, sure }, take) {
     at = to;
   }
   return h("section", { class: "version", "aria-label": `${annotator}’s answer` },
-    h("h4", {}, sure?.length ? `${annotator} (sure of a part only)` : annotator, h("button", { type: "button", class: "quiet", onclick: take, "aria-label": `Take ${annotator}’s answer` }, "Take this")),
+    h("h4", {}, sure?.length ? `${annotator} (sure of one part only)` : annotator, h("button", { type: "button", class: "quiet", onclick: take, "aria-label": `Use ${annotator}’s answer` }, "Use this")),
     h("p", { class: "text", dir: directionOf(conflict.tokens, project.direction) }, nodes, end < conflict.tokens.length && "…"));
 }
 

@@ -1,4 +1,4 @@
-// Talking to the server. Every failure becomes one `ApiError` that says what went wrong in a sentence and what kind it is.
+// Talking to the server. Every failure becomes an `ApiError` with its kind and one sentence on what went wrong.
 
 import { sentence } from "./dom.js";
 
@@ -12,7 +12,7 @@ export class ApiError extends Error {
 }
 
 const KINDS = { 401: "login", 403: "refused", 404: "missing", 409: "stale", 429: "busy" };
-const PATIENCE = 20_000; // milliseconds until an answer is given up
+const PATIENCE = 20_000; // milliseconds to wait for an answer
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export const get = (path) => request("GET", path);
@@ -30,7 +30,7 @@ async function request(method, path, body, again = 3) {
     });
     data = await response.json().catch(() => null);
   } catch {
-    throw new ApiError("offline", "The server does not answer. Is “seqmix annotate” still running?");
+    throw new ApiError("offline", "The server is not answering. Is “seqmix annotate” still running?");
   }
   if (response.status === 429 && again > 0) {
     await pause(1000);
@@ -38,10 +38,10 @@ async function request(method, path, body, again = 3) {
   }
   if (response.ok && data !== null) return data;
   const kind = KINDS[response.status] ?? (response.status >= 500 || response.ok ? "broken" : "wrong");
-  throw new ApiError(kind, told(data, response.status), response.status);
+  throw new ApiError(kind, messageOf(data, response.status), response.status);
 }
 
-function told(data, status) {
+function messageOf(data, status) {
   if (typeof data?.error === "string") return sentence(data.error);
-  return status >= 500 ? `The server stumbled (${status}).` : `The server refused this (${status}).`;
+  return status >= 500 ? `The server failed (${status}).` : `The server refused the request (${status}).`;
 }

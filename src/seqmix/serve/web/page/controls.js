@@ -1,11 +1,11 @@
-// Keys and buttons of the annotation page, all leading to the same few actions.
+// Keys and buttons of the annotation page, which share a few actions.
 
 import { $, fill } from "./dom.js";
 import { helpKeys } from "./keys.js";
 
 const BUTTONS = { save: "Enter", skip: "s", undo: "z", clear: "x", sure: "p", leave: "leave", retry: "Enter" };
 
-/** `actions` by key; `editor` moves and `use` tags; nothing happens while `waiting` for the server. */
+/** Bind `actions` to keys and buttons; `editor` moves, `use` tags, and nothing happens while `waiting` for the server. */
 export function bind(actions, { editor, tagbar, use, editing, waiting }) {
   const help = () => $("help").showModal();
   const all = { ...actions, "?": help, "/": () => tagbar.find() };
@@ -14,7 +14,7 @@ export function bind(actions, { editor, tagbar, use, editing, waiting }) {
     if (elsewhere(event) || event.isComposing) return;
     if (undoKeys(event)) return event.preventDefault();
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Escape" && tagbar.hand()) return tagbar.take(tagbar.hand());
+    if (event.key === "Escape" && tagbar.brush()) return tagbar.take(tagbar.brush());
     const key = typed(event);
     const tag = tagbar.byKey(key.toLowerCase());
     const act = all[key];
@@ -41,7 +41,7 @@ export function bind(actions, { editor, tagbar, use, editing, waiting }) {
   fill($("help-keys"), helpKeys());
 }
 
-/** The key as on a Latin keyboard: Hebrew or Cyrillic letters stand for the key they are on, and so does a digit that needs Shift in France. */
+/** The key as on a Latin keyboard: Hebrew and Cyrillic letters count as the key they are on, and so do digits that need Shift (France). */
 export function typed({ key, code, shiftKey }) {
   const place = key.length === 1 ? code.match(/^(?:Key|Digit)([A-Z1-9])$/)?.[1] : null;
   if (!place) return key;
@@ -49,7 +49,7 @@ export function typed({ key, code, shiftKey }) {
   return /[^\x20-\x7e]/.test(key) ? (shiftKey ? place : place.toLowerCase()) : key;
 }
 
-/** Someone is typing, reading the help, or pressing a button of their own choice. */
+/** Someone is typing, reading the help, or pressing a button. */
 function elsewhere(event) {
   const at = document.activeElement;
   if (document.querySelector("dialog[open]") || at?.matches("input, textarea, select, summary")) return true;

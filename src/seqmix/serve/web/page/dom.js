@@ -1,4 +1,4 @@
-// Building pages out of nodes. Text only ever becomes a text node, so whatever a sentence holds is shown and never run.
+// Building pages out of nodes. Text always becomes a text node, so a sentence is shown and never run.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -37,11 +37,11 @@ export const many = (n, what) => `${number(n)} ${what}${n === 1 ? "" : "s"}`;
 export const percent = (p) => `${Math.round(100 * p)}%`;
 export const f1 = (value) => value.toFixed(2);
 
-/** The server's words as a sentence of the page: a capital, a full stop. */
+/** The server's words as a sentence: with a capital and a full stop. */
 export const sentence = (text) => (text ? text[0].toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? "" : ".") : "");
 
 let clearing;
-/** Say something to those who listen and do not see. subtle: said twice it must change in between, or it is not read again. */
+/** Announce a text to screen readers. It is cleared in between, or the same text would not be read twice. */
 export function announce(text) {
   const region = $("announce");
   region.textContent = "";

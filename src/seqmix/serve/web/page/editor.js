@@ -1,25 +1,25 @@
-// Editing the marks of one sentence with keyboard, mouse or finger: the cursor, the selection, undo. It knows nothing of servers.
+// Editing the marks of one sentence with keyboard, mouse or finger: the cursor, the selection, undo. It does not talk to the server.
 
 import { announce, many } from "./dom.js";
 import { directionOf, readable } from "./glyphs.js";
 import * as marks from "./marks.js";
 import { sentenceView } from "./view.js";
 
-/** An editor on `host`. `changed()` is called after every change, `brush()` gives the tag that a drag applies at once, or null. */
+/** An editor on `host`. `changed()` is called after every change, `brush()` returns the tag that a drag applies at once, or null. */
 export function createEditor({ host, pager, tags, direction, changed = () => {}, brush = () => null }) {
   const colors = (name) => tags.find((tag) => tag.name === name)?.color ?? 0;
   const view = sentenceView(host, pager, colors, (at) => select(clamp(at), clamp(at)));
   let sent = { tokens: [] }, state = marks.opened({}), past = [], future = [];
-  let cursor = 0, anchor = 0, live = false; // live: someone has pointed at it, so that a tag button means this selection
+  let cursor = 0, anchor = 0, live = false; // live: selected by a person, so a tag button applies to it
 
   const clamp = (at) => Math.max(0, Math.min(sent.tokens.length - 1, at));
   const range = () => ({ cursor, start: Math.min(cursor, anchor), end: Math.max(cursor, anchor) + 1, live });
   const text = (start, end) => sent.tokens.slice(start, Math.min(end, start + 12)).map(readable).join(" ");
 
-  function open(given, draft = null) {
-    [sent, past, future, cursor, anchor, live] = [given, [], [], 0, 0, false];
-    state = draft ?? marks.opened(given);
-    view.open(given, directionOf(given.tokens, direction));
+  function open(sentence, draft = null) {
+    [sent, past, future, cursor, anchor, live] = [sentence, [], [], 0, 0, false];
+    state = draft ?? marks.opened(sentence);
+    view.open(sentence, directionOf(sentence.tokens, direction));
     redraw();
   }
 
@@ -28,12 +28,12 @@ export function createEditor({ host, pager, tags, direction, changed = () => {},
     changed();
   }
 
-  function change(next, said) {
+  function change(next, message) {
     past.push(state);
     future = [];
     state = next;
     redraw();
-    if (said) announce(said);
+    if (message) announce(message);
   }
 
   function select(from, to, pointed = true) {
@@ -71,24 +71,24 @@ export function createEditor({ host, pager, tags, direction, changed = () => {},
     change(next, next.sure ? `Sure of ${next.sure.map(([a, b]) => text(a, b)).join("; ")} only.` : "Sure of the whole sentence.");
   }
 
-  function stepBack(one, other, said) {
-    if (!one.length) return false;
-    other.push(state);
-    state = one.pop();
+  function stepBack(from, to, message) {
+    if (!from.length) return false;
+    to.push(state);
+    state = from.pop();
     redraw();
-    announce(said);
+    announce(message);
     return true;
   }
 
-  /** To the next or the one before of the marks. */
+  /** Move to the next or the previous mark. */
   function jump(forward) {
     const mark = forward ? state.marks.find((m) => m.start > cursor) : state.marks.findLast((m) => m.end <= cursor);
     if (mark) select(mark.end - 1, mark.start);
-    else announce(forward ? "No further mark." : "No mark before.");
+    else announce(forward ? "No next mark." : "No previous mark.");
     view.reveal(cursor);
   }
 
-  /** Whether the key meant something here. */
+  /** Handle a key; return whether it does something here. */
   function key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return false;
     const rtl = host.dir === "rtl";
@@ -128,7 +128,7 @@ export function createEditor({ host, pager, tags, direction, changed = () => {},
     if (!drag || drag.type === "touch") return;
     const at = place(under(event));
     if (at === null || (drag.at !== null && at === cursor)) return;
-    if (drag.at === null) { // it began between words or beside the text: with the next word on the way
+    if (drag.at === null) { // the drag began between words or outside the text: start at the next word it reaches
       const next = view.behind(drag.x, drag.y);
       drag.at = anchor = clamp(at < next ? next - 1 : next);
     }
@@ -158,8 +158,8 @@ export function createEditor({ host, pager, tags, direction, changed = () => {},
 
   return {
     open, key, tag, clear, clearAll, sure, jump,
-    undo: () => stepBack(past, future, "Change taken back."),
-    redo: () => stepBack(future, past, "Change made again."),
+    undo: () => stepBack(past, future, "Change undone."),
+    redo: () => stepBack(future, past, "Change redone."),
     focus: () => host.focus({ preventScroll: true }),
     answer: () => marks.answer(state),
     state: () => state,

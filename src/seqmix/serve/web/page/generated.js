@@ -1,4 +1,4 @@
-// What SeqMix made of the labels: each sentence with its two parents, the weight, the mixed labels, and a veto.
+// What SeqMix generated from the labels: each sentence with its two parents, the weight, the mixed labels, and a veto.
 
 import { get, post } from "./api.js";
 import { $, announce, fill, h, many, percent } from "./dom.js";
@@ -20,7 +20,7 @@ async function start() {
       $("cards").append(...generated.map(card));
       shown += generated.length;
       $("more").hidden = shown >= total || !generated.length;
-      $("summary").textContent = total ? `${many(total, "sentence")}, the newest first.` : "Nothing has been generated yet: that comes with the first training.";
+      $("summary").textContent = total ? `${many(total, "sentence")}, newest first.` : "Nothing has been generated yet: the first training will do it.";
     } catch (error) {
       if (!error.kind) throw error;
       if (error.kind === "login") return stop(error);
@@ -51,18 +51,18 @@ function card(item) {
 }
 
 function facts({ weight, score, parents }) {
-  const told = [
+  const values = [
     weight !== null && weight !== undefined && ["λ", weight.toFixed(2)],
-    score !== null && score !== undefined && ["perplexity", score < 1e6 ? String(Math.round(score)) : "beyond the range"],
+    score !== null && score !== undefined && ["perplexity", score < 1e6 ? String(Math.round(score)) : "out of range"],
     parents.length === 1 && ["made from", "one sentence"],
   ];
-  return h("p", { class: "facts" }, told.filter(Boolean).map(([name, value]) => h("span", {}, `${name} `, h("b", {}, value))));
+  return h("p", { class: "facts" }, values.filter(Boolean).map(([name, value]) => h("span", {}, `${name} `, h("b", {}, value))));
 }
 
-/** Where the new words stand: given, or the window of the parent that the sentence was written into. */
+/** Where the new words are: as sent, or the window of the parent that the sentence was written into. */
 function windowOf({ window, tokens, parents, tags }) {
   if (window) return window;
-  const into = parents.find(({ tokens: old, window: own }) => own && old.length === tokens.length && old.every((token, at) => (at >= own[0] && at < own[1]) || token === tokens[at]));
+  const into = parents.find(({ tokens: old, window: place }) => place && old.length === tokens.length && old.every((token, at) => (at >= place[0] && at < place[1]) || token === tokens[at]));
   if (into) return into.window;
   const soft = tags.flatMap((row, at) => (row && Object.keys(row).length > 1 ? [at] : []));
   return soft.length ? [soft[0], soft.at(-1) + 1] : [0, 0];
@@ -70,7 +70,7 @@ function windowOf({ window, tokens, parents, tags }) {
 
 /** The tokens as text, those of the window marked. */
 function text(tokens, [start, end]) {
-  const from = Math.max(0, Math.min(start - 100, tokens.length - SHOWN)); // of a very long one, the part around the window
+  const from = Math.max(0, Math.min(start - 100, tokens.length - SHOWN)); // for a very long sentence, the part around the window
   const to = Math.min(tokens.length, from + SHOWN);
   const inner = [];
   const nodes = from > 0 ? ["… "] : [];
@@ -85,10 +85,10 @@ function text(tokens, [start, end]) {
 
 const LONGEST = 60; // columns of labels that are drawn
 
-/** Word by word what the labels became: a bar a token, its shares written below. */
+/** The mixed labels word by word: one bar per token, with its shares written below. */
 function mixed({ tokens, tags }, [start, end]) {
   const columns = tokens.slice(start, end).slice(0, LONGEST).map((token, at) => {
-    const row = Object.entries(tags[start + at] ?? {}).sort((one, other) => other[1] - one[1]);
+    const row = Object.entries(tags[start + at] ?? {}).sort((a, b) => b[1] - a[1]);
     return h("li", {},
       h("span", { class: "word", dir: "auto" }, written(token)),
       h("span", { class: "stack", "aria-hidden": "true" }, row.map(([tag, share]) => h("i", { class: tag === "O" ? "outside" : `c${colorOf(tag)}${tag.startsWith("I-") ? " inside" : ""}`, "--share": percent(share) }))),
@@ -125,7 +125,7 @@ function drawVeto(item, node, button, state) {
   button.setAttribute("aria-pressed", String(item.vetoed));
   button.setAttribute("aria-label", `Veto: ${item.tokens.slice(0, 12).map(readable).join(" ")}`);
   button.textContent = item.vetoed ? "Vetoed" : "Veto";
-  fill(state, item.vetoed ? "Not trained on." : "");
+  fill(state, item.vetoed ? "Left out of training." : "");
 }
 
 if (project) await start();

@@ -1,5 +1,5 @@
-// How a token is written on the screen: what cannot be seen is made visible, what would reorder the text is shown instead of obeyed,
-// and a token of a megabyte is cut.
+// How a token is written on the screen: invisible characters become visible, characters that would reorder the text become signs,
+// and very long tokens are cut.
 // subtle: tokens are not isolated from each other. Two Latin words inside Hebrew must keep their order, and with the overriding
 // characters replaced by signs no token can reorder what lies outside it.
 
@@ -36,7 +36,7 @@ function pieces(text) {
   return result;
 }
 
-/** The token as it is read aloud or put into a title. */
+/** The token as a screen reader reads it, and as titles show it. */
 export function readable(token) {
   if (token === "") return "(empty)";
   return pieces(token.slice(0, LONGEST)).map((piece) => piece.text).join("") + (token.length > LONGEST ? "…" : "");
@@ -59,7 +59,7 @@ export function written(token) {
   return nodes;
 }
 
-/** subtle: a cut between the halves of a pair would show two broken signs. */
+/** Cut a long token, but not between the halves of a surrogate pair, which would show two broken signs. */
 function cutAt(token) {
   if (!isCut(token)) return token;
   const last = token.charCodeAt(LONGEST - 1);
@@ -69,9 +69,9 @@ function cutAt(token) {
 const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const STRONG = /\p{L}/u;
 
-/** rtl or ltr: the project's own direction, else that of the first letter. */
-export function directionOf(tokens, given) {
-  if (given === "rtl" || given === "ltr") return given;
+/** rtl or ltr: the project's direction if it has one, else that of the first letter. */
+export function directionOf(tokens, direction) {
+  if (direction === "rtl" || direction === "ltr") return direction;
   for (const token of tokens.slice(0, 200)) {
     const first = token.slice(0, LONGEST).match(STRONG);
     if (first) return RTL.test(first[0]) ? "rtl" : "ltr";

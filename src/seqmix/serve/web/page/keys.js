@@ -6,7 +6,7 @@ const RESERVED = new Set("xzspn");
 const DIGITS = [..."123456789"];
 const LETTERS = [..."abcdefghijklmnopqrstuvwxyz"].filter((letter) => !RESERVED.has(letter));
 
-/** The tags with a key each: the server's where it is free, else the next one; beyond that a tag has none and is clicked or found with `/`. */
+/** The tags, each with a key: the server's where it is free, else the next free one; beyond those, a tag has no key and is clicked or found with `/`. */
 export function withKeys(tags) {
   const taken = new Set();
   const wished = tags.map(({ key }) => {
@@ -21,16 +21,16 @@ export function withKeys(tags) {
 
 const HELP = [
   ["Move", [
-    [["←", "→"], "to the token before, or the next"], [["↑", "↓"], "by a line"], [["Home", "End"], "to the first or the last token"],
-    [["Shift+→"], "select several tokens, with any of these"], [["n", "Shift+N"], "to the next mark, or the one before"],
+    [["←", "→"], "to the previous or the next token"], [["↑", "↓"], "one line up or down"], [["Home", "End"], "to the first or the last token"],
+    [["Shift+→"], "select several tokens; with any of these keys"], [["n", "Shift+N"], "to the next or the previous mark"],
   ]],
   ["Mark", [
-    [["1", "…", "9", "a", "…"], "tag the selection; on a mark, give it another tag"], [["/"], "find a tag by its name"], [["x"], "clear the mark under the cursor"],
-    [["Shift+X"], "clear all marks"], [["p"], "only sure of this part: the rest is left open"], [["Esc"], "drop the selection, or the tag in hand"],
+    [["1", "…", "9", "a", "…"], "tag the selection, or change the tag of a mark"], [["/"], "find a tag by its name"], [["x"], "clear the mark under the cursor"],
+    [["Shift+X"], "clear all marks"], [["p"], "sure of this part only: the rest stays unlabeled"], [["Esc"], "cancel the selection or the chosen tag"],
   ]],
   ["Answer", [
-    [["Enter"], "accept what is shown and go on"], [["s"], "skip this sentence"], [["z"], "take back the last change; with none left, the last answer"],
-    [["Shift+Z"], "make the change again"], [["Backspace"], "back to the answer before, to correct it"], [["?"], "this help"],
+    [["Enter"], "accept what is shown, save, continue"], [["s"], "skip this sentence"], [["z"], "undo the last change; if there is none, the last answer"],
+    [["Shift+Z"], "redo the change"], [["Backspace"], "back to the previous answer, to correct it"], [["?"], "this help"],
   ]],
 ];
 

@@ -1,4 +1,4 @@
-// Guidelines: as much of Markdown as they need (headings, lists, tables, quotes, bold, italic, code, links), turned into nodes, never into HTML text.
+// Guidelines: the Markdown they need (headings, lists, tables, quotes, bold, italic, code, links), turned into nodes, never into HTML text.
 
 import { h } from "./dom.js";
 
@@ -17,22 +17,22 @@ export function markdown(text) {
       blocks.push(h("pre", {}, h("code", {}, code.join("\n"))));
       at += code.length + 2;
     } else if (BULLET.test(line)) {
-      const own = taken(lines, at, (next) => BULLET.test(next) || /^\s+\S/.test(next));
-      blocks.push(h(/^\s*\d/.test(line) ? "ol" : "ul", {}, items(own).map((item) => h("li", {}, inline(item)))));
-      at += own.length;
+      const list = taken(lines, at, (next) => BULLET.test(next) || /^\s+\S/.test(next));
+      blocks.push(h(/^\s*\d/.test(line) ? "ol" : "ul", {}, items(list).map((item) => h("li", {}, inline(item)))));
+      at += list.length;
     } else if (line.startsWith("|")) {
       const rows = taken(lines, at, (next) => next.startsWith("|"));
       blocks.push(table(rows));
       at += rows.length;
     } else if (line.startsWith(">")) {
-      const own = taken(lines, at, (next) => next.startsWith(">"));
-      blocks.push(h("blockquote", {}, inline(own.map((next) => next.replace(/^>\s?/, "")).join(" "))));
-      at += own.length;
+      const quote = taken(lines, at, (next) => next.startsWith(">"));
+      blocks.push(h("blockquote", {}, inline(quote.map((next) => next.replace(/^>\s?/, "")).join(" "))));
+      at += quote.length;
     } else if (line.trim() === "") at++;
     else {
-      const own = taken(lines, at, (next, first) => first || !(next.trim() === "" || /^(#{1,6}\s|```|\||>)/.test(next) || BULLET.test(next)));
-      blocks.push(h("p", {}, inline(own.join(" "))));
-      at += own.length;
+      const paragraph = taken(lines, at, (next, first) => first || !(next.trim() === "" || /^(#{1,6}\s|```|\||>)/.test(next) || BULLET.test(next)));
+      blocks.push(h("p", {}, inline(paragraph.join(" "))));
+      at += paragraph.length;
     }
   }
   return blocks;
@@ -41,19 +41,19 @@ export function markdown(text) {
 const BULLET = /^\s*([-*+]|\d+[.)])\s+/;
 
 function taken(lines, at, fits) {
-  const own = [];
-  while (at + own.length < lines.length && fits(lines[at + own.length], own.length === 0)) own.push(lines[at + own.length]);
-  return own;
+  const block = [];
+  while (at + block.length < lines.length && fits(lines[at + block.length], block.length === 0)) block.push(lines[at + block.length]);
+  return block;
 }
 
-/** Items of a list; a line further in goes on with the item before it. */
+/** Items of a list; an indented line continues the item before it. */
 function items(lines) {
-  const found = [];
+  const result = [];
   for (const line of lines) {
-    if (BULLET.test(line)) found.push(line.replace(BULLET, ""));
-    else found[found.length - 1] += ` ${line.trim()}`;
+    if (BULLET.test(line)) result.push(line.replace(BULLET, ""));
+    else result[result.length - 1] += ` ${line.trim()}`;
   }
-  return found;
+  return result;
 }
 
 function table(rows) {
@@ -74,7 +74,7 @@ function inline(text) {
   });
 }
 
-/** Whether it is an address on the web and nothing else: no script, no file, no page of this server. */
+/** Whether it is an address on the web, not a script, a file or a page of this server. */
 function web(address) {
   try {
     return /^https?:\/\//i.test(address) && ["http:", "https:"].includes(new URL(address).protocol);

@@ -1,11 +1,11 @@
-// What is marked on one sentence, as values: every function gives a new state and leaves the old one alone, so that undo is a list of states.
-// A mark is {start, end, tag, confidence}: tokens start up to but not including end. confidence is null once a person has said so.
-// Marks are sorted and never overlap. `sure` is null (all of the sentence is meant) or sorted ranges [a, b) that touch nowhere.
+// The marks of one sentence as values: every function returns a new state and leaves the old one alone, so undo is a list of states.
+// A mark is {start, end, tag, confidence}: tokens start up to but not including end. confidence is null once a person has confirmed it.
+// Marks are sorted and never overlap. `sure` is null (the whole sentence counts) or sorted ranges [a, b) that do not touch.
 
-/** A fresh state for a sentence as the server sent it: an answer given before, else the model's suggestion, else nothing. */
+/** A fresh state for a sentence as the server sent it: an earlier answer, else the model's suggestion, else nothing. */
 export function opened(sent) {
-  const given = sent.answer ? sent.answer.spans : (sent.suggestion?.spans ?? []);
-  const marks = given.map(({ start, end, tag, confidence }) => ({ start, end, tag, confidence: sent.answer ? null : (confidence ?? 0) }));
+  const spans = sent.answer ? sent.answer.spans : (sent.suggestion?.spans ?? []);
+  const marks = spans.map(({ start, end, tag, confidence }) => ({ start, end, tag, confidence: sent.answer ? null : (confidence ?? 0) }));
   return { marks: sorted(marks), sure: sent.answer?.sure?.length ? joined(sent.answer.sure) : null };
 }
 
@@ -28,26 +28,26 @@ export function markAt(state, at) {
 
 /** The marks that share a token with [start, end). */
 export function marksIn(state, start, end) {
-  const found = [];
-  for (let i = from(state.marks, start); i < state.marks.length && state.marks[i].start < end; i++) found.push(state.marks[i]);
-  return found;
+  const inside = [];
+  for (let i = from(state.marks, start); i < state.marks.length && state.marks[i].start < end; i++) inside.push(state.marks[i]);
+  return inside;
 }
 
-/** Tag [start, end): what was marked there before goes. A lone token inside a mark means the whole mark. */
+/** Tag [start, end) and remove the marks that were there. A single token inside a mark means the whole mark. */
 export function tagged(state, start, end, tag) {
   const around = end - start === 1 ? markAt(state, start) : null;
   if (around) [start, end] = [around.start, around.end];
   const kept = state.marks.filter((mark) => mark.end <= start || mark.start >= end);
-  const sure = state.sure && joined([...state.sure, [start, end]]); // who tags something is sure of it
+  const sure = state.sure && joined([...state.sure, [start, end]]); // whoever tags a part is sure of it
   return { marks: sorted([...kept, { start, end, tag, confidence: null }]), sure };
 }
 
-/** Take away every mark that shares a token with [start, end). */
+/** Remove every mark that shares a token with [start, end). */
 export function cleared(state, start, end) {
   return { ...state, marks: state.marks.filter((mark) => mark.end <= start || mark.start >= end) };
 }
 
-/** "Only sure of this part": add [start, end), grown to whole marks; take it away again where all of it was sure already. */
+/** "Only sure of this part": add [start, end), grown to whole marks; remove it again where all of it was sure already. */
 export function sureOf(state, start, end) {
   for (const mark of marksIn(state, start, end)) [start, end] = [Math.min(start, mark.start), Math.max(end, mark.end)];
   const ranges = state.sure ?? [];
@@ -59,21 +59,21 @@ export function sureOf(state, start, end) {
 /** Whether a token belongs to what will be saved. */
 export const isSure = (state, at) => state.sure === null || state.sure.some(([a, b]) => a <= at && at < b);
 
-/** What is sent: marks without their confidence; of a partial answer only those inside the sure part. */
+/** What is sent: marks without their confidence; for a partial answer only those inside the sure part. */
 export function answer(state) {
   const spans = state.marks.filter((mark) => isSure(state, mark.start)).map(({ start, end, tag }) => ({ start, end, tag }));
   return { spans, sure: state.sure };
 }
 
-/** Whether two answers say the same. */
-export const same = (one, other) => JSON.stringify(plain(one)) === JSON.stringify(plain(other));
+/** Whether two answers are the same. */
+export const same = (a, b) => JSON.stringify(plain(a)) === JSON.stringify(plain(b));
 
 const plain = ({ spans, sure }) => [sorted([...spans]).map(({ start, end, tag }) => [start, end, tag]), sure?.length ? joined(sure) : null];
 const sorted = (marks) => marks.sort((a, b) => a.start - b.start);
 
 function joined(ranges) {
   const result = [];
-  for (const [a, b] of [...ranges].sort((one, other) => one[0] - other[0])) {
+  for (const [a, b] of [...ranges].sort((a, b) => a[0] - b[0])) {
     const last = result.at(-1);
     if (last && a <= last[1]) last[1] = Math.max(last[1], b);
     else result.push([a, b]);

@@ -1,4 +1,4 @@
-// What the browser remembers for one visit: marks not yet saved, the last answers, and the seconds really spent.
+// What the browser remembers for one session: unsaved marks, the last answers, and the seconds of active work.
 
 const read = (key, otherwise) => {
   try {
@@ -12,11 +12,11 @@ const write = (key, value) => {
     if (value === null) sessionStorage.removeItem(key);
     else sessionStorage.setItem(key, JSON.stringify(value));
   } catch {
-    // full or forbidden: the marks still are on the page
+    // full or forbidden: the marks are still on the page
   }
 };
 
-/** Marks by sentence and version: reloading the page or leaving for an earlier answer loses none. No text is kept. */
+/** Marks by sentence and version: reloading the page or opening an earlier answer loses none. No text is kept. */
 export const drafts = {
   of: ({ id, version }) => read(`draft ${version} ${id}`, null),
   keep: ({ id, version }, state) => write(`draft ${version} ${id}`, state),
@@ -25,16 +25,16 @@ export const drafts = {
 
 const KEPT = 40;
 
-/** The last answers of this visit, newest first, each once. */
+/** The last answers of this session, newest first, each once. */
 export const visited = {
   all: () => read("answers", []),
-  add: (answer) => write("answers", [answer, ...visited.all().filter((other) => other.id !== answer.id)].slice(0, KEPT)),
-  remove: (id) => write("answers", visited.all().filter((other) => other.id !== id)),
+  add: (answer) => write("answers", [answer, ...visited.all().filter(({ id }) => id !== answer.id)].slice(0, KEPT)),
+  remove: (id) => write("answers", visited.all().filter((answer) => answer.id !== id)),
 };
 
-const PAUSE = 120_000; // who does nothing for so long is away
+const PAUSE = 120_000; // milliseconds without input after which a person counts as away
 
-/** Seconds spent on what is shown: time in which the page is hidden or nobody touches it for two minutes is not counted. */
+/** Seconds spent on a sentence, without the time in which the page is hidden or not touched for two minutes. */
 export function stopwatch() {
   let spent = 0, since = performance.now();
   const beat = () => {

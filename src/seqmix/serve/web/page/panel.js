@@ -1,9 +1,9 @@
-// What stands beside the sentence: how far we are, what the model is doing, how good it is, and what was answered last.
+// The panel beside the sentence: the progress, what the model is doing, how good it is, and the last answers.
 
 import { curve } from "./curve.js";
 import { $, f1, fill, h, many, number, percent, sentence } from "./dom.js";
 
-/** Draw the status of the server. */
+/** Draw the status that the server sent. */
 export function drawStatus(status, project) {
   const { answers, model, audit, forecast } = status;
   const total = project.sentences || 1;
@@ -29,19 +29,19 @@ function drawModel(model, left) {
 function doing(model, left) {
   if (model?.training) return sentence(`${model.phase || "training"}…`) + (model.progress ? ` about ${percent(model.progress)}.` : "");
   if (model?.phase && model.phase !== "waiting") return sentence(`trainer: ${model.phase}`);
-  return left > 0 ? `The next after ${many(left, "more answer")}.` : "";
+  return left > 0 ? `Next training after ${many(left, "more answer")}.` : "";
 }
 
 const age = (seconds) => (seconds === null || seconds === undefined ? "" : seconds < 90 ? ", just now" : `, ${seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`} ago`);
 const ahead = ({ gain, low, high, labels, level, little }) =>
   `${many(labels, "more answer")} should bring ${little ? "next to nothing" : `${signed(gain)} F1`} (${signed(low)} to ${signed(high)}, ${percent(level)} interval).`;
 const early = ({ forecast, models }) =>
-  `Too early to say what more answers bring: at least ${[forecast && many(forecast, "more audit answer"), models && many(models, "more model")].filter(Boolean).join(" and ")} first.`;
+  `Too early to say what more answers would bring: this needs at least ${[forecast && many(forecast, "more audit answer"), models && many(models, "more model")].filter(Boolean).join(" and ")}.`;
 const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 function waiting(project, { answers, model, lacking }) {
-  if (!(project.audit_share > 0)) return "This project has no audit sentences, so there is no honest estimate.";
-  if (model?.trained_on && answers.audit) return `Cannot be known yet: at least ${many(lacking.audit, "more audit answer")} with something marked.`;
-  return "No estimate yet. Audit sentences, drawn at random, will give one that can be trusted.";
+  if (!(project.audit_share > 0)) return "This project has no audit sentences, so F1 cannot be estimated.";
+  if (model?.trained_on && answers.audit) return `No estimate yet: it needs at least ${many(lacking.audit, "more audit answer")} with something marked.`;
+  return "No estimate yet: it will come from the audit sentences, which are drawn at random.";
 }
 
 function estimate({ f1: value, low, high, n, level }) {
@@ -56,10 +56,10 @@ export function drawHistory(answers, current, open) {
   $("history-empty").hidden = answers.length > 0;
   fill($("history"), answers.slice(0, 12).map((answer) => h("li", {},
     h("button", { type: "button", class: "past", "aria-current": answer.id === current ? "true" : null, onclick: () => open(answer.id) },
-      h("span", { class: "snippet", dir: "auto" }, answer.text), h("span", { class: "tagged" }, told(answer))))));
+      h("span", { class: "snippet", dir: "auto" }, answer.text), h("span", { class: "tagged" }, summaryOf(answer))))));
 }
 
-function told(answer) {
+function summaryOf(answer) {
   if (answer.kind === "skip") return "skipped";
   const tags = answer.spans.map((span) => span.tag);
   const shown = tags.slice(0, 5).join(" · ") + (tags.length > 5 ? ` · ${tags.length - 5} more` : "");

@@ -1,4 +1,4 @@
-// What the three pages share: the bar on top, the theme, and what to say when the server cannot be used.
+// What the three pages share: the top bar, the theme, and the notice for when the server cannot be used.
 
 import { get } from "./api.js";
 import { $, fill, h } from "./dom.js";
@@ -6,7 +6,7 @@ import { withKeys } from "./keys.js";
 
 const PAGES = [["./", "Annotate"], ["generated.html", "Generated"], ["agreement.html", "Team"]];
 
-/** Draw the top bar and give the project; where that fails the page says why and nothing is given. */
+/** Draw the top bar and return the project; if that fails, show why and return null. */
 export async function shell(here) {
   theme();
   try {
@@ -24,13 +24,13 @@ export async function shell(here) {
   }
 }
 
-/** The page cannot go on: say what to do. */
+/** Replace the page with what went wrong and what to do. */
 export function stop(error) {
-  if (!error.kind) throw error; // a mistake of ours: into the console, not before people
+  if (!error.kind) throw error; // a bug: shown in the console
   const login = error.kind === "login";
-  const title = login ? "Please use your link again" : error.kind === "refused" ? "This page is for admins" : "The project cannot be shown";
+  const title = login ? "Please use your link again" : error.kind === "refused" ? "This page is for admins" : "The project could not be loaded";
   const advice = login
-    ? "Your visit has ended, or this browser has not been let in. Open the link that “seqmix annotate” printed, or the one you were sent: it holds your token."
+    ? "Your session has ended, or this browser is not signed in. Open the link that “seqmix annotate” printed, or the one you were sent: it holds your token."
     : error.message;
   fill($("main"), h("section", { class: "notice", role: "alert" }, h("h1", {}, title), h("p", {}, advice),
     !login && h("p", {}, h("button", { type: "button", onclick: () => location.reload() }, "Try again"))));
@@ -43,7 +43,7 @@ function theme() {
   const show = () => {
     button.setAttribute("aria-pressed", String(dark()));
     button.textContent = dark() ? "☾" : "☀";
-    button.title = dark() ? "Dark; press for light" : "Light; press for dark";
+    button.title = dark() ? "Dark theme; click for light" : "Light theme; click for dark";
   };
   button.addEventListener("click", () => {
     root.dataset.theme = dark() ? "light" : "dark";

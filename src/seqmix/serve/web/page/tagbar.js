@@ -1,32 +1,32 @@
-// The tags to choose from, each with its key. A press tags the selection; with nothing selected it takes the tag in hand, and drags apply it.
+// The tags to choose from, each with its key. A click tags the selection; with nothing selected it chooses the tag as a brush, which drags apply.
 
 import { $, announce, fill, h } from "./dom.js";
 
-const SHOWN = 60; // more are found by typing
+const SHOWN = 60; // the rest is found by typing
 
 export function createTagbar(tags, use) {
-  let hand = null, wanted = "";
+  let brush = null, typed = "";
   const input = $("find");
   input.parentElement.hidden = tags.length <= 12;
 
-  const matching = () => tags.filter((tag) => tag.name.toLowerCase().includes(wanted));
+  const matching = () => tags.filter((tag) => tag.name.toLowerCase().includes(typed));
 
   function draw() {
-    const found = matching();
-    fill($("tags"), found.slice(0, SHOWN).map((tag) => h("button",
-      { type: "button", class: `tag c${tag.color}`, "aria-pressed": String(tag.name === hand), "aria-keyshortcuts": tag.key, onclick: () => use(tag.name, "button") },
+    const matches = matching();
+    fill($("tags"), matches.slice(0, SHOWN).map((tag) => h("button",
+      { type: "button", class: `tag c${tag.color}`, "aria-pressed": String(tag.name === brush), "aria-keyshortcuts": tag.key, onclick: () => use(tag.name, "button") },
       h("span", { class: "swatch", "aria-hidden": "true" }), h("span", { class: "name" }, tag.name), tag.key && h("kbd", { "aria-hidden": "true" }, tag.key))));
-    $("tags-more").textContent = found.length > SHOWN ? `${found.length - SHOWN} more; type to find them` : found.length ? "" : "No tag is called so.";
+    $("tags-more").textContent = matches.length > SHOWN ? `${matches.length - SHOWN} more; type to find them` : matches.length ? "" : "No tag matches.";
   }
 
   function close() {
-    [wanted, input.value] = ["", ""];
+    [typed, input.value] = ["", ""];
     input.parentElement.hidden = tags.length <= 12;
     draw();
   }
 
   input.addEventListener("input", () => {
-    wanted = input.value.trim().toLowerCase();
+    typed = input.value.trim().toLowerCase();
     draw();
   });
   input.addEventListener("keydown", (event) => {
@@ -43,11 +43,11 @@ export function createTagbar(tags, use) {
   });
   draw();
   return {
-    hand: () => hand,
+    brush: () => brush,
     take(name) {
-      hand = hand === name ? null : name;
+      brush = brush === name ? null : name;
       draw();
-      announce(hand ? `${hand} in hand: drag over tokens to tag them.` : "No tag in hand.");
+      announce(brush ? `${brush} chosen: drag over tokens to tag them.` : "No tag chosen.");
     },
     redraw: close,
     byKey: (key) => tags.find((tag) => tag.key === key)?.name ?? null,

@@ -1,9 +1,9 @@
-// Loaded before anything is drawn, so that a remembered theme never flashes: no module, on purpose.
+// Loaded before anything is drawn, so that a remembered theme does not flash; deliberately not a module.
 (function () {
   try {
-    const wished = localStorage.getItem("seqmix-theme");
-    if (wished === "light" || wished === "dark") document.documentElement.dataset.theme = wished;
+    const saved = localStorage.getItem("seqmix-theme");
+    if (saved === "light" || saved === "dark") document.documentElement.dataset.theme = saved;
   } catch {
-    // no storage: the system's wish is followed
+    // no storage: the system's theme is used
   }
 })();

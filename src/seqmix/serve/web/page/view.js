@@ -1,5 +1,5 @@
-// One sentence drawn as a listbox of tokens: a token is an option, a mark is a frame around its tokens with the tag's name at its end.
-// Only a window of the tokens is in the page, so that a sentence of a hundred thousand opens as fast as one of ten.
+// One sentence drawn as a listbox of tokens: a token is an option, a mark is a frame around its tokens that ends with the tag's name.
+// Only a window of the tokens is in the page, so a sentence of a hundred thousand tokens opens as fast as one of ten.
 
 import { fill, h, number, percent } from "./dom.js";
 import { isCut, readable, written } from "./glyphs.js";
@@ -7,22 +7,22 @@ import { isSure, markAt } from "./marks.js";
 
 export const WINDOW = 400; // tokens drawn at a time
 const ALL = 5000; // up to here "show all" is offered
-const GLUED = 24; // letters of a token that its tag stays beside
+const GLUED = 24; // longest token, in letters, that stays on one line with its tag
 
 /** Draw tokens of `sent` into `host`; `colors` maps a tag to its color number. `state` and `selection` come with each call. */
 export function sentenceView(host, pager, colors, move) {
   let sent = null, first = 0, size = WINDOW, options = [], painted = [], shown = [];
 
-  function open(given, direction) {
-    [sent, first, size, options, painted, shown] = [given, 0, WINDOW, [], [], []];
+  function open(sentence, direction) {
+    [sent, first, size, options, painted, shown] = [sentence, 0, WINDOW, [], [], []];
     host.dir = direction;
-    host.dataset.id = given.id;
-    host.classList.toggle("long", given.tokens.length > 60);
+    host.dataset.id = sentence.id;
+    host.classList.toggle("long", sentence.tokens.length > 60);
   }
 
   const last = () => Math.min(first + size, sent.tokens.length);
 
-  /** Draw anew: the marks or the window have changed. */
+  /** Draw everything: the marks or the window have changed. */
   function draw(state, selection) {
     if (selection.cursor < first || selection.cursor >= last()) first = Math.floor(selection.cursor / size) * size;
     const nodes = [];
@@ -60,7 +60,7 @@ export function sentenceView(host, pager, colors, move) {
     return node;
   }
 
-  /** What has changed is only where the cursor is and what is selected. */
+  /** Update only the cursor and the selection. */
   function paint({ cursor, start, end, live }) {
     for (const node of painted) {
       node.classList.remove("selected", "cursor");
@@ -92,11 +92,11 @@ export function sentenceView(host, pager, colors, move) {
         n <= ALL && h("button", { type: "button", class: "quiet", onclick: () => { size = n; move(0); } }, "Show all"),
       ],
       cut >= 0 && h("details", { ontoggle: (event) => showWhole(event.target, sent.tokens[cut]) },
-        h("summary", {}, `Token ${number(cut + 1)} has ${number(sent.tokens[cut].length)} characters: show it whole`)),
+        h("summary", {}, `Token ${number(cut + 1)} has ${number(sent.tokens[cut].length)} characters: show all of it`)),
     );
   }
 
-  /** The token `lines` lines further up or down, nearest to where the cursor stands. */
+  /** The token `lines` lines further up or down, nearest to the cursor. */
   function vertical(cursor, down) {
     const here = options[cursor - first]?.getBoundingClientRect();
     if (!here) return cursor;
@@ -139,7 +139,7 @@ export function sentenceView(host, pager, colors, move) {
   return { open, draw, paint, vertical, reveal, unseen, behind, step: () => size };
 }
 
-/** The frame of a mark, its tag and how confident the model is of it; dashed while nobody has said yes. */
+/** The frame of a mark, its tag and how confident the model is of it; dashed until a person confirms it. */
 export function markFrame(mark, inside, colors, sure = true) {
   const suggested = mark.confidence !== null && mark.confidence !== undefined;
   const chip = h("span", { class: "chip", "aria-hidden": "true", "data-mark": mark.start },
@@ -155,7 +155,7 @@ export function markFrame(mark, inside, colors, sure = true) {
 function spoken(text, mark, at) {
   const word = readable(text);
   if (!mark) return word;
-  const part = mark.end - mark.start === 1 ? "" : at === mark.start ? " begins" : at === mark.end - 1 ? " ends" : " goes on";
+  const part = mark.end - mark.start === 1 ? "" : at === mark.start ? " begins" : at === mark.end - 1 ? " ends" : " continues";
   const suggested = mark.confidence !== null ? `, suggested, ${Math.round(100 * mark.confidence)} percent` : "";
   return `${word}, ${mark.tag}${part}${suggested}`;
 }
