@@ -126,7 +126,7 @@ class Part:
         return compress(self.view.embeddings(), self.keep(self.view))
 
     def labeled_embeddings(self) -> NDArray[np.float32]:
-        """See `PoolView`; of the whole pool."""
+        """See `PoolView`; this is about the whole pool."""
         return self.view.labeled_embeddings()
 
     def votes(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
@@ -138,5 +138,5 @@ class Part:
         return compress(self.view.dropped(passes), self.keep(self.view))
 
     def history(self) -> Mapping[str, Sequence[Sequence[str]]]:
-        """See `PoolView`; of the whole pool."""
+        """See `PoolView`; this is about the whole pool."""
         return self.view.history()

@@ -1,4 +1,4 @@
-"""The network over any number of sentences: batches alike in length, results in order.
+"""Run the network on any number of sentences: in batches of similar length, results in order.
 
 On a CPU, batches run side by side, one thread each.
 Small matrix products waste time when split over cores, and the result of a batch that has a core to

@@ -88,7 +88,7 @@ class Network(nn.Module):
         return torch.cat(list(self._in_parts(batch, self._hidden)))[_order(batch)]
 
     def _in_parts(self, batch: Batch, reduce: Callable[[Batch], Tensor]) -> Iterator[Tensor]:
-        """Yield results of some rows at a time: an endless sentence does not fit into memory.
+        """Yield results for some rows at a time: a very long sentence does not fit into memory.
 
         This waits for the device, which an ordinary batch must not.
         """

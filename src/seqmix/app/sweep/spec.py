@@ -112,7 +112,7 @@ class Job:
 
 
 def read_sweep(path: Path) -> Experiment:
-    """Return the experiment in a file, once every arm is certain to be valid."""
+    """Return the experiment in a file, after checking every arm."""
     try:
         sweep = Sweep.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except ValidationError as error:

@@ -53,7 +53,7 @@ class Sync:
             self._thread.join(15)
 
     def notice(self) -> None:
-        """Look at once: something has changed."""
+        """Synchronize at once, because something has changed."""
         self._wake.set()
 
     def _run(self) -> None:

@@ -98,7 +98,7 @@ def _refuse_repeated_ids(conn: Connection, page: Sequence[Sentence]) -> None:
 
 
 def _seed_rows(sentence: Sentence, tags: Collection[str]) -> list[Any]:
-    """Return a sentence's tag rows, once it is certain that the project has their tags."""
+    """Return a sentence's tag rows, after checking that the project has their tags."""
     for row in sentence.tags:
         for name in (row,) if isinstance(row, str) else row or ():
             if name != OUTSIDE and not (
@@ -194,7 +194,7 @@ def restore_sentences(store: Store, ids: Collection[str]) -> None:
 
 
 def mark_tags_unknown(store: Store, tags: Iterable[str]) -> None:
-    """Note that answers up to now say nothing of these tags: unmarked no longer means absent."""
+    """Note that answers up to now say nothing about these tags: unmarked does not mean absent."""
     with store.writing() as conn:
         newest = conn.execute(select(func.coalesce(func.max(events.c.seq), 0))).scalar_one()
         open_tags = store.read_note(OPEN_TAGS) or {}

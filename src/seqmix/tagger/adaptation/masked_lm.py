@@ -99,7 +99,7 @@ def train(
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> int:
-    """Train in place, an epoch prepared at a time, and return the number of steps."""
+    """Train in place, preparing one epoch at a time, and return the number of steps."""
     device, per_epoch = lm.device, _n_batches(rows, settings.batch_tokens)
     total = settings.steps or settings.epochs * per_epoch
     optimizer = torch.optim.AdamW(

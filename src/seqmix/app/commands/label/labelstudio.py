@@ -118,7 +118,7 @@ def build_backend(
     url: str | None = None,
     key: str = "",
 ) -> Backend:
-    """Return the backend of a folder, its settings changed to `values` of a config."""
+    """Return the backend in a folder, with its settings changed to `values` of a config."""
     from seqmix.app.project_config import project_config
     from seqmix.app.trainer_process import guesses
     from seqmix.serve.labelstudio.client import LabelStudioClient
@@ -167,7 +167,7 @@ def _explicit(file: Path | None, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _settings(folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a config project.toml has a name for, and write the rest to training.toml."""
+    """Return the settings that project.toml has a name for; write the rest to training.toml."""
     from seqmix.app.project_config import FILE, refuse_unused
     from seqmix.data.files import write_text
 

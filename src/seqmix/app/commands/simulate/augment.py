@@ -124,7 +124,7 @@ def _check(rate: float, out: Path | None, explain: Sequence[str]) -> None:
 
 
 def _settings(variant: str, lm: str, changes: dict[str, Any]) -> AugmentSettings:
-    """Return the settings, once they are certain to be good ones."""
+    """Check the settings and return them."""
     for option in ("variant", "lm", "rate"):
         if option in changes:
             raise ConfigError(f"--set {option}: give --{option} instead")
