@@ -75,16 +75,12 @@ def _build(
     """Write the shards and return the pool."""
     work, counts = out / "building", Counter[str]()
     (work / "read").mkdir(parents=True)
-    _deal(
-        _with_progress(_read(sentences, ids, counts), partial(progress, "reading")),
-        work / "read",
-        counts,
-    )
+    read = _with_progress(_read(sentences, ids, counts), partial(progress, "reading"))
+    _deal(read, work / "read", counts)
     if not any((work / "read").iterdir()):
         raise DataError(none_left(counts))
-    blocks = _with_progress(
-        whole_blocks(_in_order(work / "read", counts)), partial(progress, "writing")
-    )
+    ordered = whole_blocks(_in_order(work / "read", counts))
+    blocks = _with_progress(ordered, partial(progress, "writing"))
     if ids == "content":
         pool = _write(blocks, out, shard_size, counts)
     else:
