@@ -46,8 +46,8 @@ Head = Annotated[str, _model(help="linear or crf.")]
 Steps = Annotated[
     int | None,
     _training(
-        help="Optimizer steps; by default 10 epochs, and at least 300 or, "
-        "from 100 sentences on, 600."
+        help="Optimizer steps; by default ten epochs and at least 300 steps "
+        "(600 from 100 sentences on)."
     ),
 ]
 Unlabeled = Annotated[
