@@ -180,12 +180,13 @@ def text_for(folder: Path, config: Config) -> str:
     return path.read_text(encoding="utf-8") if same else config.toml()
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path, what: str = "config") -> dict[str, Any]:
     """Return the values of a TOML file."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:  # 5,000 digits are a bare ValueError
-        raise ConfigError(f"cannot read the config {path}: {error}") from error
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise ConfigError(f"cannot read the {what} {path}: {why}") from error
 
 
 def _spelled(value: Any) -> str:

@@ -16,7 +16,6 @@ seeds = 10                  # 0 … 9; or a list
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -26,7 +25,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from seqmix.app.config import Config, load_config
+from seqmix.app.config import Config, load_config, read_toml
 from seqmix.errors import ConfigError
 from seqmix.settings import explain
 
@@ -114,11 +113,9 @@ class Job:
 def read_sweep(path: Path) -> Experiment:
     """Return the experiment in a file, after checking every arm."""
     try:
-        sweep = Sweep.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        sweep = Sweep.model_validate(read_toml(path, "sweep"))
     except ValidationError as error:
         raise ConfigError(f"{path}: {explain(error, Sweep)}") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"cannot read the sweep {path}: {error}") from error
     if (points := len(sweep.arms) * prod(len(values) for values in sweep.grid.values())) > _MOST:
         raise ConfigError(f"{path}: arms and grid make {points} arms; at most {_MOST} are run")
     arms: list[Arm] = []
