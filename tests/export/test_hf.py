@@ -130,3 +130,20 @@ def test_sentences_without_all_labels_cannot_measure_it(tagger, tmp_path):
 def test_an_untrained_tagger_cannot_be_exported(encoder, tmp_path):
     with pytest.raises(ModelError, match="not trained"):
         export_hf(Tagger(encoder), tmp_path / "out")
+
+
+def test_the_command_exports_a_trained_tagger_and_measures_it(tagger, tmp_path, capsys):
+    from seqmix.app.cli import run
+    from seqmix.data import formats
+
+    tagger.save(tmp_path / "ner")
+    formats.write(tiny.toy(12), tmp_path / "test.conll")
+    out = tmp_path / "names"
+
+    options = ["--out", str(out), "--test", str(tmp_path / "test.conll")]
+    assert run(["export", str(tmp_path / "ner"), "--to", "hf", *options]) == 0
+
+    assert "with its decode.py" in capsys.readouterr().err
+    assert all((out / name).is_file() for name in FILES)
+    assert run(["export", str(tmp_path / "ner"), "--out", str(out)]) == 2
+    assert "--to hf" in capsys.readouterr().err

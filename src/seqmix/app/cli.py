@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, Mapping[str, Entry]] = {  # in the order of --help
             "seqmix annotate names",
         ),
         "export": Entry(
-            "Export a project's labels to a file.",
+            "Export a project's labels to a file, or a tagger for Hugging Face.",
             "seqmix export names --out labels.conll",
         ),
         "labelstudio": Entry(

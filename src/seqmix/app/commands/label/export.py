@@ -1,4 +1,4 @@
-"""`seqmix export`: the labels of a project as a file."""
+"""`seqmix export`: the labels of a project as a file, or a tagger for Hugging Face."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError
 
 Folder = Annotated[
-    Path, typer.Argument(metavar="PROJECT", help="A project folder created by init.")
+    Path,
+    typer.Argument(
+        metavar="PROJECT|MODEL",
+        help="A project folder created by init, or a folder written by train.",
+    ),
 ]
 Out = Annotated[
     Path, typer.Option(help="Where to write; the format follows the name unless --to names one.")
@@ -23,6 +27,10 @@ Out = Annotated[
 All = Annotated[bool, typer.Option("--all", help="Write unlabeled sentences too, without labels.")]
 Partial = Annotated[
     str, typer.Option(help="Sentences labeled in part: keep them so, or drop them.")
+]
+Test = Annotated[
+    str | None,
+    typer.Option(help="A tagger: labeled data to measure it on, for the model card."),
 ]
 
 
@@ -32,11 +40,17 @@ def export(
     to: To = "",
     all_sentences: All = False,
     partial: Partial = "keep",
+    test: Test = None,
 ) -> None:
-    """Export a project's labels to a file.
+    """Export a project's labels to a file, or a tagger for Hugging Face.
 
     A label is the adjudicated answer, else the first annotator's; the seed is written too.
     """
+    if (folder / "tagger.json").is_file():
+        _export_tagger(folder, out, to, test)
+        return
+    if test is not None:
+        raise ConfigError(f"--test measures a tagger, and {folder} is not one")
     from seqmix.serve.project import open_project
     from seqmix.serve.store.sentences import read_labeled
 
@@ -55,6 +69,26 @@ def export(
     notes = [f"{selected.left_out} labeled in part left out"] if selected.left_out else []
     notes += [f"{n} {what}" for what, n in sorted(writing.options.counts.items())]
     say("; ".join([f"{count(selected.written, 'sentence')} written to {out}", *notes]))
+
+
+def _export_tagger(folder: Path, out: Path, to: str, test: str | None) -> None:
+    """Write a tagger as a folder that Hugging Face's libraries load."""
+    from seqmix.app.options import Reading
+    from seqmix.app.read_data import labeled_data
+    from seqmix.export.hf import export_hf
+    from seqmix.tagger import Tagger
+
+    if to != "hf":
+        raise ConfigError(f"a tagger is exported with --to hf; got {to!r}")
+    sentences = labeled_data(test, Reading(None, formats.Options())) if test else []
+    measured = export_hf(Tagger.load(folder, "cpu"), out, sentences)
+    say(f"a Hugging Face model is in {out}; its README.md says how to use it")
+    if measured is not None:
+        say(
+            f"F1 {100 * measured.with_decoder.f1:.2f} with its decode.py, "
+            f"{100 * measured.without.f1:.2f} without; "
+            f"{count(measured.differing, 'tag')} of {measured.tokens} differ"
+        )
 
 
 class Selected:
