@@ -96,7 +96,7 @@ def test_a_dataset_that_names_files_elsewhere_is_refused(name: str, tmp_path: Pa
     state["_data_files"] = [{"filename": name}]
     (tmp_path / "sent" / "state.json").write_text(json.dumps(state))
 
-    with pytest.raises(DataError, match="lie in its own folder"):
+    with pytest.raises(DataError, match="inside its own folder"):
         list(formats.read(tmp_path / "sent", "hf"))
 
 

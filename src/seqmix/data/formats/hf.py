@@ -85,7 +85,7 @@ def _check_files(path: Path) -> None:
     for name in (str(file["filename"]) for file in state["_data_files"]):
         if name != Path(name).name or name == ".." or "\\" in name:
             raise DataError(
-                "expected the files of a dataset to be in a folder of their own",
+                "expected the files of a dataset to be inside its own folder",
                 path / "state.json",
                 None,
                 name,
