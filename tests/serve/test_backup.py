@@ -45,7 +45,7 @@ def test_every_answer_acknowledged_before_the_backup_began_is_in_it(folder, tmp_
         add_annotator(own.store, "anna")
 
         def answer() -> None:
-            for i in range(600):
+            for i in range(599):
                 if stop.is_set():
                     return
                 acknowledged.append(
