@@ -1,16 +1,17 @@
-# make demo · make test · make test-ci · make check · make faults · make fuzz · make bench · make mutation · make results · make audit    (each makes its own .venv first)
+# make install · make demo · make test · make test-ci · make check · make docs · make faults · make fuzz · make bench · make mutation · make results · make audit · make wheel    (each makes its own .venv first)
 # The first Python from 3.11 on that there is; make PYTHON=… takes another.
 RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(firstword $(foreach one,python3.11 python3.12 python3.13 python3.14 python3,$(shell $(one) -c '$(RECENT)' 2>/dev/null && echo $(one))))
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-ci slow faults faults-kills faults-disk fuzz check bench mutation results audit lock clean
+.PHONY: install demo docs test test-ci slow faults faults-kills faults-disk fuzz check bench mutation results audit wheel lock clean
 
-demo: $(VENV)/ready
-	$(BIN)/seqmix simulate --preset demo --data gazette --out runs/demo/nte --set augment.variant=none
-	$(BIN)/seqmix simulate --preset demo --data gazette --out runs/demo/nte+sub
-	$(BIN)/seqmix report runs/demo/nte runs/demo/nte+sub --out runs/demo/report.html
+# What the commands need, and no more; make test adds what the tests need.
+install: $(VENV)/core
+
+demo: $(VENV)/core
+	$(BIN)/python scripts/demo.py
 
 test: $(VENV)/ready
 	$(BIN)/pytest -n 2 --dist worksteal
@@ -56,11 +57,16 @@ bench: $(VENV)/ready
 fuzz: $(VENV)/ready
 	$(BIN)/python -m fuzz --runs 20000
 	$(BIN)/python bench/http_schema.py --requests 500
+	$(BIN)/python bench/serve_predict.py --seconds 20 --rounds 2
 
 # Which share of small mistakes, planted one at a time, the tests notice; half an hour on a quiet core.
 mutation: $(VENV)/ready
 	$(BIN)/pip install --quiet cosmic-ray==8.7.0 coverage==7.17.2
 	$(BIN)/python scripts/mutation.py --sample 10 --out mutants.jsonl
+
+# The site, in site/: open site/index.html.
+docs: $(VENV)/ready
+	$(BIN)/python scripts/build_site.py
 
 # The tables under results/tables and the figures of docs/results.md, from results/*.csv.
 results: $(VENV)/ready
@@ -73,14 +79,23 @@ audit: $(VENV)/ready
 
 # Every file is held against its hash. A build of torch for the CPU comes first where pip knows one; that of the index needs CUDA's packages.
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
-$(VENV)/ready: requirements.lock requirements-cpu.lock requirements-cuda.lock pyproject.toml
+$(VENV)/core: requirements-core.lock requirements-cpu.lock requirements-cuda.lock pyproject.toml
 	@$(or $(PYTHON),false) -c '$(RECENT)' || { echo 'seqmix needs Python 3.11 or later with its module venv: install python3 and python3-venv (python3.11 or later), or name yours: make PYTHON=/path/to/python3' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -r requirements-cpu.lock 2>/dev/null || true
-	$(PIP) -r requirements.lock
+	$(PIP) -r requirements-core.lock
 	$(BIN)/pip check >/dev/null || $(PIP) -r requirements-cuda.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
+
+$(VENV)/ready: $(VENV)/core requirements.lock
+	$(PIP) -r requirements.lock
+	touch $@
+
+# sdist and wheel in dist/; the same files give the same bytes.
+wheel: $(VENV)/ready
+	rm -rf dist
+	$(BIN)/python -m hatchling build
 
 # After changing dependencies in pyproject.toml: resolve anew, then write down what was chosen and the hashes of its files.
 lock:
@@ -90,4 +105,4 @@ lock:
 	rm -rf $(VENV)/lock
 
 clean:
-	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build runs site .pytest_cache .mypy_cache .ruff_cache .hypothesis

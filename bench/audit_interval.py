@@ -9,7 +9,7 @@ import argparse
 
 import numpy as np
 
-from seqmix.serve.intervals import intervals
+from seqmix.serve.progress.intervals import intervals
 from tests.support.audits import population  # shared with the tests
 
 SIZES, F1S = (3, 5, 10, 20, 50), (0.65, 0.84, 0.95)

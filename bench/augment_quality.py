@@ -19,7 +19,8 @@ from common import load
 from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.seqmix import SeqMix
 from seqmix.augment.settings import Mixing, base_of
-from seqmix.augment.table import Table, encoder_table
+from seqmix.augment.table import Table
+from seqmix.augment.table_sources import encoder_table
 from seqmix.data.augmented import Augmented
 from seqmix.data.scheme import is_legal
 from seqmix.data.sentence import Sentence

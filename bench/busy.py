@@ -38,8 +38,8 @@ import {first}
 import numpy, seqmix
 steps = int(sys.argv[1])
 data = seqmix.sample("gazette:train")
-seqmix.Tagger(settings=seqmix.Settings(steps=1)).fit(data, numpy.random.default_rng(0))
-tagger = seqmix.Tagger(settings=seqmix.Settings(steps=steps))
+seqmix.Tagger(head="linear", settings=seqmix.Settings(steps=1)).fit(data, numpy.random.default_rng(0))
+tagger = seqmix.Tagger(head="linear", settings=seqmix.Settings(steps=steps))
 wall, cpu = time.perf_counter(), time.process_time()
 tagger.fit(data, numpy.random.default_rng(0))
 print(json.dumps([time.process_time() - cpu, time.perf_counter() - wall]))

@@ -23,7 +23,8 @@ from seqmix.augment.pairing import Pairing
 from seqmix.augment.score_range import ScoreRange
 from seqmix.augment.seqmix import SeqMix
 from seqmix.augment.settings import Mixing
-from seqmix.augment.table import Table, encoder_table, vocabulary_table
+from seqmix.augment.table import Table
+from seqmix.augment.table_sources import encoder_table, vocabulary_table
 from seqmix.starter.loader import load_language_model, starter_tokenizer
 
 

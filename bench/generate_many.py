@@ -16,7 +16,7 @@ import torch
 from common import load, record, show
 from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.seqmix import SeqMix
-from seqmix.augment.table import encoder_table
+from seqmix.augment.table_sources import encoder_table
 from seqmix.data import formats
 from seqmix.data.sentence import Sentence
 

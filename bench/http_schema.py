@@ -1,6 +1,6 @@
 """Ask a running server whatever its own OpenAPI schema allows, and much that it does not: no answer may be a 5xx, none may hang.
 
-    python bench/http_schema.py [--requests 5000] [--seed 0]
+    python bench/http_schema.py [--requests 5000] [--seed 0] [--model TAGGER]
 
 Schemathesis makes the requests, half of them good and half of them bad, for every operation the schema has. The server is a real one on
 this machine, with the token given and the rate limit off, which would answer most of them with 429. Each request is then sent again by a
@@ -25,8 +25,12 @@ import schemathesis
 import uvicorn
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from schemathesis import GenerationMode
+from starlette.types import ASGIApp
 
+from seqmix.app.commands.train.serve import load_model
 from seqmix.data.samples import sample
+from seqmix.serve.predictor import app as predictor
+from seqmix.serve.predictor.model import ServedModel
 from seqmix.serve.project import create_project, open_project
 from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.annotators import add_annotator, find_annotator
@@ -35,6 +39,7 @@ from seqmix.serve.web.app import create_app
 from seqmix.serve.web.security import Limits
 
 PATIENCE = 20.0  # seconds for one answer
+LIMITS = Limits(rate=1e9, burst=1e9)
 
 
 @contextmanager
@@ -50,20 +55,35 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
         found = find_annotator(project.store, "Ada")
         assert found is not None
         own = secrets.token_urlsafe(32), Annotator(found.id, "Ada", admin=True)
-        app = create_app(project, own, limits=Limits(rate=1e9, burst=1e9))
-        listener = socket.create_server(("127.0.0.1", 0))
-        server = uvicorn.Server(
-            uvicorn.Config(app, http="h11", ws="none", log_level="warning", access_log=False)
-        )
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}", token
-        finally:
-            server.should_exit = True
-            thread.join(10)
+        with running(create_app(project, own, limits=LIMITS)) as url:
+            yield url, token
+
+
+@contextmanager
+def served_tagger(folder: Path) -> Iterator[tuple[str, str]]:
+    """A tagger, served as `seqmix serve` serves it; where, and its token."""
+    token = secrets.token_urlsafe(32)
+    app = predictor.create_app(ServedModel(folder, load_model), token, limits=LIMITS)
+    with running(app) as url:
+        yield url, token
+
+
+@contextmanager
+def running(app: ASGIApp) -> Iterator[str]:
+    """Serve an application on a free port, and yield its address."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(
+        uvicorn.Config(app, http="h11", ws="none", log_level="warning", access_log=False)
+    )
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
 
 
 def ask_all(
@@ -130,9 +150,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Requests after the server's own schema.")
     parser.add_argument("--requests", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--model", type=Path, help="ask `seqmix serve` with this tagger instead")
     given_ones = parser.parse_args()
     start = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, served(Path(folder) / "project") as (url, token):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served_tagger(given_ones.model)
+        if given_ones.model
+        else served(Path(folder) / "project") as (url, token),
+    ):
         mine, strangers, wrong = ask_all(url, token, given_ones.requests, given_ones.seed)
     print(
         f"{mine.total()} requests with a token: "

@@ -22,9 +22,10 @@ from scipy.stats import entropy
 from common import load, record, show
 from seqmix.data.sentence import Sentence
 from seqmix.tagger import Settings, Tagger
-from seqmix.tagger.batches import Batch, by_length, spread
-from seqmix.tagger.inference import BUDGET, CHUNK, side_by_side
+from seqmix.tagger.batches import Batch, spread
+from seqmix.tagger.inference import BUDGET, side_by_side
 from seqmix.tagger.network import autocast
+from seqmix.tagger.windows import CHUNK, by_length
 
 _MINI = 12
 _PEER = 300  # sentences the peer is given: at its rate a whole pool takes minutes
@@ -73,11 +74,11 @@ def ready(tagger: Tagger, sentences: list[Sentence]) -> list[Batch]:
 
 
 def bare(tagger: Tagger, batches: list[Batch]) -> None:
-    """The encoder over each; nothing is made of what comes out."""
+    """The encoder over each, by the path that ours takes; nothing is made of what comes out."""
 
     def forward(batch: Batch) -> None:
         with torch.inference_mode():
-            tagger._network.encoder(input_ids=batch.ids, attention_mask=(batch.segments > 0).long())
+            tagger.network.hidden(batch)
 
     with autocast(tagger.device):
         side_by_side(forward, batches, tagger.device)
@@ -112,7 +113,7 @@ if __name__ == "__main__":
         sentences = everything[:n]
         n = len(sentences)
         ours(tagger, everything[-100:]), per_sentence(tagger, everything[-100:])  # warm
-        tagger._pieces._cut.clear()
+        tagger._pieces._encoded.clear()
         cold = seconds(partial(ours, tagger, sentences), device)
         batches = ready(tagger, sentences)
         bare(tagger, batches)

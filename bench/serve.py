@@ -1,9 +1,11 @@
 """Eight annotators hammer `seqmix annotate` on a large project while it trains, some of their connections breaking in the middle.
 
-    python bench/serve.py [--seconds 60] [--sentences 100000] [--annotators 8]
+    python bench/serve.py [--seconds 60] [--sentences 100000] [--annotators 8] [--sources]
 
 Every answer that was acknowledged must be in the store afterwards, as it was given; no sentence may have been given to two people; no
-answer may be a 5xx. Then the table: how long `next` and `save` took, seen from the client.
+answer may be a 5xx. Then the table: how long `next` and `save` took, seen from the client. With --sources every kind of source suggests:
+a dictionary with a regular expression, the starter's type head, a spaCy pipeline, predictions for 20,000 sentences, and a language model
+behind a server of this script's on loopback.
 """
 
 from __future__ import annotations
@@ -19,15 +21,20 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import spacy
 
 from seqmix.data.samples import sample
 from seqmix.data.sentence import Sentence
+from seqmix.data.spans import spans
 from seqmix.data.tagset import TagSet
 from seqmix.serve.project import create_project, open_project
 from seqmix.serve.settings import ProjectSettings
@@ -51,6 +58,62 @@ def corpus(n: int, rng: np.random.Generator) -> Iterator[Sentence]:
         )
 
 
+class LanguageModel(BaseHTTPRequestHandler):
+    """Answers every question of the API with no entities, at once."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        message = {"message": {"role": "assistant", "content": '{"entities": []}'}}
+        content = json.dumps({"choices": [message], "usage": {"total_tokens": 50}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def add_all_sources(folder: Path, predicted: Iterable[Sentence], model: str) -> None:
+    """Add a source of every kind with the commands that people use, and allow the language model."""
+    names = sorted(
+        {
+            (" ".join(sentence.tokens[span.start : span.end]), span.type)
+            for sentence in sample("gazette:train")
+            for span in spans([str(tag) for tag in sentence.tags])
+        }
+    )
+    tag = names[0][1]
+    place = folder.parent
+    terms = [f"{text}\t{type}" for text, type in names] + [f"re:[A-Z]{{2,5}}\\d+\t{tag}"]
+    (place / "names.tsv").write_text("\n".join(terms), encoding="utf-8")
+    rows = [
+        "\n".join(f"{token} {'B-' + tag if i == 0 else 'O'}" for i, token in enumerate(s.tokens))
+        for s in predicted
+    ]
+    (place / "old.conll").write_text("\n\n".join(rows) + "\n", encoding="utf-8")
+    pipeline = spacy.blank("en")
+    ruler = pipeline.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": type, "pattern": text} for text, type in names])
+    pipeline.to_disk(place / "ruler")
+    for words in (
+        ["names", "dictionary", str(place / "names.tsv")],
+        ["starter", "types"],
+        ["ruler", "tagger", f"spacy:{place / 'ruler'}"],
+        ["old", "predictions", str(place / "old.conll")],
+        ["llm", "llm", f"{model}/v1", "any"],
+    ):
+        seqmix("project", str(folder), "source", "add", *words)
+    seqmix("project", str(folder), "--set", f"send_text_to={model}")
+    seqmix("project", str(folder), "source", "list")
+
+
+def seqmix(*words: str) -> None:
+    """Run a command of seqmix."""
+    subprocess.run([sys.executable, "-m", "seqmix", *words], check=True)
+
+
 @dataclass
 class Annotator:
     """One person: asks, answers, and sometimes loses the line."""
@@ -67,6 +130,7 @@ class Annotator:
     unheard: dict[str, list[list[list[Any]]]] = field(
         default_factory=dict
     )  # sent, perhaps more than once, and not acknowledged
+    offered: Counter[str] = field(default_factory=Counter)  # sentences, by source
     breaks: int = 0
     _line: http.client.HTTPConnection | None = None
 
@@ -78,6 +142,7 @@ class Annotator:
                 continue
             sentence = shown["sentence"]
             self.given.add(sentence["id"])
+            self.offered.update({offer["source"] for offer in shown["offers"] if offer["spans"]})
             start = rng.randrange(len(sentence["tokens"]))
             spans = (
                 []
@@ -192,6 +257,7 @@ def main() -> int:
     parser.add_argument("--sentences", type=int, default=100_000)
     parser.add_argument("--annotators", type=int, default=8)
     parser.add_argument("--no-train", action="store_true")
+    parser.add_argument("--sources", action="store_true", help="with a source of every kind")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "large"
@@ -208,6 +274,11 @@ def main() -> int:
                 f"person {i}": add_annotator(project.store, f"person {i}")
                 for i in range(given.annotators)
             }
+        if given.sources:
+            model = ThreadingHTTPServer(("127.0.0.1", 0), LanguageModel)
+            threading.Thread(target=model.serve_forever, daemon=True).start()
+            first = islice(corpus(given.sentences, np.random.default_rng(0)), 20_000)
+            add_all_sources(folder, first, f"http://127.0.0.1:{model.server_port}")
         said = Path(place) / "said"
         command = [
             sys.executable,
@@ -285,6 +356,13 @@ def tell(people: list[Annotator], seconds: float, status: dict[str, Any]) -> Non
         f"{breaks} connections broken, {stale} stale, {busy} told to wait; generation {(status['model'] or {}).get('generation')}"
     )
     print("meanwhile the trainer was: " + ", ".join(status["phases"]))
+    offered = sum((person.offered for person in people), Counter())
+    if offered:
+        shown = sum(len(person.given) for person in people)
+        print(
+            f"of {shown} sentences, offered by "
+            + ", ".join(f"{k} {n}" for k, n in offered.most_common())
+        )
     print(f"{'':8}{'n':>8}{'p50 ms':>9}{'p90 ms':>9}{'p99 ms':>9}{'max ms':>9}")
     for what in ("next", "save"):
         took = 1000 * np.array([t for person in people for t in person.took[what]])

@@ -20,10 +20,9 @@ import numpy as np
 
 from common import show
 from seqmix.data.sentence import Sentence
-from seqmix.data.text import from_text
 from seqmix.serve.store.annotators import add_annotator, annotator_by_token
 from seqmix.serve.store.answers import save_answer
-from seqmix.serve.store.engine import sqlite_url
+from seqmix.serve.store.database.engine import sqlite_url
 from seqmix.serve.store.queue import Rules, next_sentence, unlabeled_ids
 from seqmix.serve.store.rankings import publish_generation
 from seqmix.serve.store.records import Generation, Mark, Rank
@@ -36,11 +35,11 @@ def text(n: int) -> Iterator[Sentence]:
     rng = np.random.default_rng(0)
     words = [f"word{i}" for i in range(5000)]
     for i in range(n):
-        yield from_text(
-            f"bench:{i}",
+        yield Sentence.from_text(
             " ".join(
                 [*(words[j] for j in rng.integers(5000, size=rng.integers(8, 41))), str(i), "."]
             ),
+            f"bench:{i}",
         )
 
 

@@ -1,6 +1,7 @@
-"""CPU time of `seqmix --help` from two source folders, side by side.
+"""CPU time until seqmix is ready, side by side.
 
-python bench/startup.py BEFORE/src src [--runs 10]
+python bench/startup.py [--runs 10]                   # this source, beside what it does not import until needed
+python bench/startup.py --sources BEFORE/src src      # `seqmix --help` from two source folders
 """
 
 from __future__ import annotations
@@ -10,14 +11,28 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
+HELP = ("-m", "seqmix", "--help")
+STARTS = {
+    "Python alone": ("-c", "pass"),
+    "`import seqmix`": ("-c", "import seqmix"),
+    "`import seqmix; seqmix.sample`": ("-c", "import seqmix; seqmix.sample"),
+    "`seqmix --help`": HELP,
+    "`import torch`": ("-c", "import torch"),
+    "`import seqmix; seqmix.Tagger`": ("-c", "import seqmix; seqmix.Tagger"),
+}
+Start = tuple[Path, tuple[str, ...]]  # the source folder, and the words after `python`
 
-def cpu_seconds(source: Path) -> float:
-    """Run `seqmix --help` once; user and system time."""
+
+def cpu_seconds(start: Start) -> float:
+    """Start Python once; user and system time."""
+    source, words = start
     before = os.times()
     subprocess.run(
-        [sys.executable, "-m", "seqmix", "--help"],
+        [sys.executable, *words],
         env={**os.environ, "PYTHONPATH": str(source.absolute())},
         stdout=subprocess.DEVNULL,
         check=True,
@@ -28,19 +43,28 @@ def cpu_seconds(source: Path) -> float:
     )
 
 
+def medians(starts: Mapping[str, Start], runs: int) -> dict[str, float]:
+    """Alternate between the starts, so that other load on the machine meets all of them."""
+    for start in starts.values():
+        cpu_seconds(start)  # writes the compiled modules
+    times = [[cpu_seconds(start) for start in starts.values()] for _ in range(runs)]
+    return dict(zip(starts, map(statistics.median, zip(*times, strict=True)), strict=True))
+
+
 def main() -> None:
-    """Alternate between the two folders, so that other load on the machine meets both."""
+    """Print a line for each start."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("before", type=Path)
-    parser.add_argument("after", type=Path)
+    parser.add_argument("--sources", type=Path, nargs=2)
     parser.add_argument("--runs", type=int, default=10)
     arguments = parser.parse_args()
-    folders = (arguments.before, arguments.after)
-    for folder in folders:
-        cpu_seconds(folder)  # writes the compiled modules
-    runs = [[cpu_seconds(folder) for folder in folders] for _ in range(arguments.runs)]
-    before, after = (statistics.median(times) for times in zip(*runs, strict=True))
-    print(f"{before:.3f} CPU s before, {after:.3f} after: {after / before:.2f}")
+    if arguments.sources:
+        starts = {str(source): (source, HELP) for source in arguments.sources}
+    else:
+        starts = {name: (ROOT / "src", words) for name, words in STARTS.items()}
+    seconds = medians(starts, arguments.runs)
+    first = next(iter(seconds.values()))
+    for name, median in seconds.items():
+        print(f"{name}: {median:.2f} s of CPU, {median / first:.1f} times the first")
 
 
 if __name__ == "__main__":

@@ -11,13 +11,11 @@ taken from; put your own function there, or use the page: `seqmix init`, `seqmix
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 
 import seqmix
-from seqmix.data.text import CharSpan, tags_from_text
 
 BATCH, ROUNDS = 16, 2
 GOLD = {" ".join(sentence.tokens): sentence for sentence in seqmix.sample("gazette:train")}
@@ -25,14 +23,8 @@ GOLD = {" ".join(sentence.tokens): sentence for sentence in seqmix.sample("gazet
 
 def ask(sentence: seqmix.Sentence) -> seqmix.Sentence:
     """Label one sentence, as a person would. Here the person knows the sample corpus by heart."""
-    text, offsets = sentence.located()
-    gold = GOLD[text]
-    _, known = gold.located()
-    names = [
-        CharSpan(known[span.start][0], known[span.end - 1][1], span.type)
-        for span in seqmix.spans(gold.tags)
-    ]
-    return sentence.with_tags(tags_from_text(offsets, names, "expand", Counter(), text))
+    text, _ = sentence.located()
+    return seqmix.Sentence.from_text(text, sentence.id, GOLD[text].entities(), "expand")
 
 
 def learn(folder: Path, out: Path) -> seqmix.Tagger:
@@ -61,10 +53,8 @@ def learn(folder: Path, out: Path) -> seqmix.Tagger:
 def report(learner: seqmix.ActiveLearner) -> None:
     """How good the tagger is on sentences it has never seen."""
     unseen = seqmix.sample("gazette:dev")
-    found = learner.tagger.predict(sentence.unlabeled() for sentence in unseen)
-    f1 = seqmix.score(
-        [sentence.tags for sentence in unseen], [sentence.tags for sentence in found]
-    ).f1
+    found = learner.tagger.predict(unseen)
+    f1 = seqmix.score([s.tags for s in unseen], [s.tags for s in found]).f1
     print(f"{len(learner.pool.labeled)} labeled, {len(learner.generated)} generated: F1 {f1:.2f}")
 
 
@@ -77,15 +67,8 @@ def main() -> None:
             "\n".join([text for text in GOLD if len(text) < 110][:250]), encoding="utf-8"
         )
         tagger = learn(folder, Path(place))
-    new = seqmix.Sentence(
-        "new", ("Lena", "Okafor", "left", "Acme", "for", "the", "University", "of", "Oslo", ".")
-    )
-    for tagged in tagger.predict([new]):
-        print(
-            " ".join(
-                f"{token}/{tag}" for token, tag in zip(tagged.tokens, tagged.tags, strict=True)
-            )
-        )
+    for entity in tagger("Lena Okafor left Acme for the University of Oslo."):
+        print(entity.label, entity.text)
 
 
 if __name__ == "__main__":

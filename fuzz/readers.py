@@ -9,15 +9,15 @@ from pathlib import Path
 
 from fuzz.target import BETWEEN, Finding, Target, put
 from seqmix.app.options import parse_read
-from seqmix.app.read_text import read_text
+from seqmix.app.reading.text import read_text
 from seqmix.data import formats
 from seqmix.data.formats import FORMATS, Options
 from seqmix.data.samples import sample
-from seqmix.data.scheme import SCHEMES, convert, detect, is_legal, legal_moves, repair, spans
+from seqmix.data.scheme import SCHEMES, convert, detect, is_legal, legal_moves, repair
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
+from seqmix.data.spans import spans
 from seqmix.data.tagset import TagSet
-from seqmix.data.text import from_text
 
 _MISALIGNED = ("error", "expand", "drop")
 _FOLDERS = {
@@ -138,14 +138,14 @@ def _table(data: bytes, folder: Path) -> None:
 def _tokenize(data: bytes, folder: Path) -> None:
     """Tokens stand in the text in order, and together they are all of it but white space."""
     text = data.decode("utf-8", "replace")
-    sentence = from_text("x", text)
+    sentence = Sentence.from_text(text, "x")
     if "".join(sentence.tokens) != "".join(c for c in text if _seen(c)):
         raise Finding(f"a character was lost or doubled: {sentence.tokens[:9]!a}")
 
 
 @lru_cache(maxsize=1 << 14)
 def _seen(character: str) -> bool:
-    return bool(from_text("x", character).tokens)
+    return bool(Sentence.from_text(character, "x").tokens)
 
 
 def _tags(data: bytes, folder: Path) -> None:

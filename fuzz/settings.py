@@ -116,12 +116,12 @@ def _project(data: bytes, folder: Path) -> None:
 
 
 def _run(data: bytes, folder: Path) -> None:
-    """What `status` and `report` do with a run directory; a report's figures are left out for their slowness."""
-    from seqmix.app.commands.simulate.status import status
+    """What `info` and `report` do with a run directory; a report's figures are left out for their slowness."""
+    from seqmix.app.commands.files.info import info
 
     put(data, folder, _RUN)
     if (folder / "rounds.jsonl").exists():
-        _each([lambda: _quietly(status, folder), lambda: _report(folder)])
+        _each([lambda: _quietly(info, str(folder)), lambda: _report(folder)])
 
 
 def _report(folder: Path) -> None:

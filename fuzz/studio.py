@@ -11,16 +11,17 @@ from typing import Any
 
 from fuzz.requests import asked
 from fuzz.target import BETWEEN, Finding, Target
-from seqmix.app.trainer_process import guesses
-from seqmix.data.tagset import OUTSIDE, TagSet
+from seqmix.app.suggesting import guesses
+from seqmix.data.spans import OUTSIDE
+from seqmix.data.tagset import TagSet
 from seqmix.loop.learner import ActiveLearner
 from seqmix.query.policies import FIRST
 from seqmix.serve.labelstudio.app import create_app
 from seqmix.serve.labelstudio.protocol import Backend, Parts
-from seqmix.serve.project import Project, create_project, open_project
+from seqmix.serve.project import TRAIN_NOW, Project, create_project, open_project
 from seqmix.serve.settings import SETTINGS, ProjectSettings
-from seqmix.serve.trainer.trainer import TRAIN_NOW, Trainer
-from seqmix.serve.trainer.trainer import Parts as TrainerParts
+from seqmix.serve.trainer.parts import Parts as TrainerParts
+from seqmix.serve.trainer.trainer import Trainer
 from seqmix.testing import WordTagger
 
 _HEADERS = {b"host": b"127.0.0.1:9090", b"content-type": b"application/json"}

@@ -37,7 +37,8 @@ from typing import Any
 import numpy as np
 
 from head_noun import head_noun
-from seqmix.starter.loader import plain_backend, starter_tokenizer
+from seqmix.starter.guarded import plain_backend
+from seqmix.starter.loader import starter_tokenizer
 
 OUTSIDE, IGNORED = 0, 65535
 PARAGRAPHS, SHORTEST, LONGEST = 80, 40, 4000  # paragraphs of an article, and their characters

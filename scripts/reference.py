@@ -20,7 +20,15 @@ def cli_page() -> str:
     """Return docs/cli.md: each command with its example, arguments and options."""
     from seqmix.app.cli import COMMANDS, load
 
-    lines = ["# Commands", "", "Written by `python scripts/reference.py cli`; do not edit.", ""]
+    lines = [
+        "# Commands",
+        "",
+        "<!-- Written by `python scripts/reference.py cli`; do not edit. -->",
+        "",
+        "`seqmix COMMAND --help` shows the same in the terminal; "
+        "data is a file, a folder or a sample such as `gazette:train` ([formats](data.md)).",
+        "",
+    ]
     for group, entries in COMMANDS.items():
         lines += [f"## {group}", ""]
         for name, entry in entries.items():
@@ -29,15 +37,25 @@ def cli_page() -> str:
             lines += ["```console", entry.example, "```", ""]
             lines += ["| argument or option | default | meaning |", "|---|---|---|"]
             lines += [_row(parameter) for parameter in command.params if parameter.name != "help"]
+            lines += ["", *_actions()] if name == "project" else []
             lines.append("")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _actions() -> list[str]:
+    """Return the table of the actions of a project."""
+    from seqmix.app.commands.label.actions.table import lines
+
+    rows = [f"| `{typed}` | {summary} |" for typed, summary in lines()]
+    return ["| action | meaning |", "|---|---|", *rows]
 
 
 def _row(parameter: Any) -> str:
     """Return one line of a table of options."""
     names = ", ".join(f"`{name}`" for name in _names(parameter))
     default = "required" if parameter.required else _default(parameter)
-    return f"| {names} | {default} | {' '.join((parameter.help or '').split())} |"
+    meaning = (parameter.help or "").split("\n\n")[0]  # what follows has a table of its own
+    return f"| {names} | {default} | {' '.join(meaning.split())} |"
 
 
 def _names(parameter: Any) -> Iterator[str]:
@@ -58,19 +76,20 @@ def _default(parameter: Any) -> str:
 def config_page() -> str:
     """Return docs/config.md: each key of a config with its values, default and meaning."""
     from seqmix.app.config import PRESETS, Config
-    from seqmix.app.project_config import REFUSED
     from seqmix.settings import described_keys
 
     presets = ", ".join(f"`{path.stem}`" for path in sorted(PRESETS.glob("*.toml")))
     lines = [
         "# Config",
         "",
-        "Written by `python scripts/reference.py config`; do not edit.",
+        "<!-- Written by `python scripts/reference.py config`; do not edit. -->",
         "",
         "`seqmix simulate` reads a preset, then the TOML file of `--config`, then `--set key=value`.",
         f"The presets are {presets}.",
         "A sweep sets the same keys, and so does `training.toml` in the folder of a project, "
-        "but for the keys and sections marked *simulations only*.",
+        "except for the keys and sections marked *simulations only*.",
+        "Keys marked *in projects* are settings of the project instead, "
+        "which `seqmix project FOLDER --set` changes.",
         "The keys of `[augment]` are those of `seqmix augment --set` and, in Python, of `SeqMix`.",
         "",
     ]
@@ -78,21 +97,28 @@ def config_page() -> str:
     for section, field, sentence in described_keys(Config):
         inner = list(described_keys(field.annotation))
         about = sentence or field.annotation.__doc__
-        if section in REFUSED:
-            about += " *Simulations only.*"
+        about += _note(section)
         lines += [f"## {f'[{section}]' if inner else section}", "", about, ""]
         if not inner:
             continue
         lines += ["| key | values | default | meaning |", "|---|---|---|---|"]
         shapes = schema["$defs"][field.annotation.__name__]["properties"]
         for key, _, meaning in inner:
-            note = " *Simulations only.*" if f"{section}.{key}" in REFUSED else ""
             default = getattr(field.default, key)
             shown = "" if default is None else f"`{_spelled(default)}`"
             values = _values(f"{section}.{key}", shapes[key])
-            lines.append(f"| `{key}` | {values} | {shown} | {meaning}{note} |")
+            lines.append(f"| `{key}` | {values} | {shown} | {meaning}{_note(f'{section}.{key}')} |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _note(key: str) -> str:
+    """Say where else a key counts than in simulations."""
+    from seqmix.app.project_config import IN_PROJECT, REFUSED
+
+    if key in IN_PROJECT:
+        return f" *In projects: `--set {IN_PROJECT[key]}`.*"
+    return " *Simulations only.*" if key in REFUSED else ""
 
 
 def _spelled(value: Any) -> str:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
+from results_statistics import holm, is_negligible
+from seqmix.query.answer_time import minutes
 from seqmix.report.statistics import (
     Curve,
     Interval,
     area_under_curve,
-    holm,
-    is_negligible,
     mean_interval,
     paired_permutation,
     wilcoxon,
@@ -54,12 +54,13 @@ CONTROLS = (
     ("defaults", r"(.*) sub", r"\1 plain"),
     ("defaults", r"(.* mention) and sub", r"\1"),
 )
+RECIPE = "adapted + self-training + mention"
 LADDER = {  # the recipe part by part, arms of results/defaults/defaults.csv
     "plain, linear head": "plain linear",
     "+ CRF": "plain",
-    "+ the encoder reads the text": "adapted",
+    "+ an encoder adapted to the text": "adapted",
     "+ self-training": "adapted + self-training",
-    "+ replaced mentions": "adapted + self-training + mention",
+    "+ replaced mentions: `few-labels`": RECIPE,
     "+ SeqMix on spans": "adapted + self-training + mention and sub",
 }
 Row = dict[str, str]
@@ -113,11 +114,18 @@ def read_tables(folder: Path) -> dict[str, Table]:
 
 
 def curve_of(rows: Mapping[int, Row], split: str, axis: str = "labeled") -> Curve | None:
-    """Return the F1 of a run against its labeled sentences or tokens; None where a point has none."""
-    points = [(float(row[axis]), row[f"{split}_f1"]) for _, row in sorted(rows.items())]
+    """Return the F1 of a run against what it cost; None where a point has none."""
+    points = [(cost_of(row, axis), row[f"{split}_f1"]) for _, row in sorted(rows.items())]
     if any(f1 == "" for _, f1 in points):
         return None
     return Curve(tuple(x for x, _ in points), tuple(100 * float(f1) for _, f1 in points))
+
+
+def cost_of(row: Row, axis: str) -> float:
+    """Return the labeled sentences or tokens of a round, or the minutes that a person needs for them."""
+    if axis == "minutes":
+        return minutes(*(float(row[unit]) for unit in ("labeled", "tokens", "spans")))
+    return float(row[axis])
 
 
 def compare(

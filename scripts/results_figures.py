@@ -32,6 +32,18 @@ COLORS = dict(
 )
 
 
+_TOPICS = {  # what the sweeps vary, in the figure
+    "score-range": "score range",
+    "window": "window",
+    "table": "table",
+    "larger-lm": "language model",
+    "larger-encoder": "DistilBERT",
+    "policies-slice": "policy, pool of 700",
+    "policies-pool": "policy, whole pool",
+    "levers": "CoNLL-03",
+}
+
+
 def write_figures(tables: Mapping[str, Table], out: Path) -> None:
     """Draw F1 against optimizer steps, and SeqMix's effect in every setting."""
     mpl.use("Agg")
@@ -74,7 +86,14 @@ def steps_figure(tables: Mapping[str, Table]) -> Figure:
         "#0072b2",
         "D",
     )
-    _points(left, {1420: best["conll03 best"]}, seeds, "recipe, half of it mixed", "#009e73", "D")
+    _points(
+        left,
+        {1420: best["conll03 best"]},
+        seeds,
+        "recipe, half of what it generates mixed",
+        "#009e73",
+        "D",
+    )
     left.set_title("First starter, linear head, seeds 0–4", fontsize=9.5)
     ladder, steps = tables["defaults"], tables["defaults-plain"]
     chosen = sorted(
@@ -193,6 +212,10 @@ def _forest(axes: Any, rows: Sequence[tuple[str, Comparison]], title: str, reach
         interval = c.interval
         axes.plot([interval.low, interval.high], [y, y], color=COLORS[c.data], linewidth=1.2)
         axes.plot(interval.mean, y, "o", color=COLORS[c.data], markersize=3)
+        for end, marker in ((interval.low, "<"), (interval.high, ">")):
+            if abs(end) > reach:
+                edge = reach if end > 0 else -reach
+                axes.plot(edge, y, marker, color=COLORS[c.data], markersize=4, clip_on=False)
         ticks.append((y, _label(c)))
         y -= 1
     axes.set_yticks([at for at, _ in ticks], [label for _, label in ticks], fontsize=6)
@@ -204,10 +227,11 @@ def _forest(axes: Any, rows: Sequence[tuple[str, Comparison]], title: str, reach
 
 
 def _label(c: Comparison) -> str:
-    """`rate: sub rate=0.4` as `rate 0.4`, `defaults: btc 50 sub` as `BTC, 50 sentences`."""
+    """`rate: sub rate=0.4` as `rate: 0.4`, `defaults: btc 50 sub` as `BTC, 50 sentences`."""
     if c.sweep == "defaults":
         return f"{CORPORA[c.data]}, {c.arm.split()[1]} sentences"
     if c.sweep.endswith("-main"):
         return f"{CORPORA[c.data]}: {c.arm}"
     words = re.sub(r"\b(sub|variant=sub|models/)|(?<=\b)(rate|alpha|table|distance|lm)=", "", c.arm)
-    return f"{c.sweep}: {' '.join(words.split()) or 'sub'}"
+    words = words.replace("s=", "size ").replace("n=", "entities ")
+    return f"{_TOPICS.get(c.sweep, c.sweep)}: {' '.join(words.split()) or 'sub'}"

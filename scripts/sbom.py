@@ -27,7 +27,13 @@ from audit import ROOT, Package, license_of, read_hashes, read_lock
 LICENSE = "Apache-2.0"
 STARTER = ROOT / "src" / "seqmix" / "starter" / "files"
 _MODELS = {
-    "starter-encoder": ("encoder.int8.safetensors", "encoder.json", "tokenizer.json"),
+    "starter-encoder": (
+        "encoder.int8.safetensors",
+        "encoder.json",
+        "tokenizer.json",
+        "types.safetensors",
+        "types.json",
+    ),
     "starter-lm": ("lm.int8.safetensors", "lm.json", "tokenizer.json"),
 }
 

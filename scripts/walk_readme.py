@@ -5,7 +5,7 @@
     python scripts/walk_readme.py --quick            # every command on less, in this process, optional packages hidden: what the tests run
 
 The files the README calls yours are stand-ins made of the sample corpus. `annotate` is asked for its page and then ended as Ctrl-C does.
-Lines that begin with `make` are left out: they are for a clone, and `make` builds an environment of its own. PIP_CONSTRAINT is heeded.
+Lines that begin with `make` or `source` are left out: they are for a clone, and `make` builds an environment of its own. PIP_CONSTRAINT is heeded.
 """
 
 from __future__ import annotations
@@ -134,7 +134,11 @@ def walk(page: str, folder: Path, python: Path, quick: bool) -> list[tuple[str, 
     ended = []
     for line in commands(page):
         name, *rest = line.split()
-        if name in ("make", "pip"):
+        if name in ("make", "pip", "source"):
+            continue
+        if name == "echo":
+            *words, _, file = shlex.split(line)  # echo WORDS > FILE
+            (folder / file).write_text(f"{' '.join(words[1:])}\n", encoding="utf-8")
             continue
         if name != "seqmix":
             raise SystemExit(
@@ -156,11 +160,7 @@ def walk(page: str, folder: Path, python: Path, quick: bool) -> list[tuple[str, 
         ended.append((line, outcome))
         print(f"    exit {ended[-1][1][0]}, {ended[-1][1][1]:.0f} s of CPU", flush=True)
     for script in scripts(page):
-        text = (
-            re.sub(r"Tagger\(", "Tagger(settings=seqmix.Settings(steps=2), ", script)
-            if quick
-            else script
-        )
+        text = script.replace("Settings(", "Settings(steps=2, ") if quick else script
         print("the Python block" + " with two steps" * quick, flush=True)
         ended.append(("the Python block", run([str(python), "-c", text], folder)))
         print(f"    exit {ended[-1][1][0]}, {ended[-1][1][1]:.0f} s of CPU", flush=True)

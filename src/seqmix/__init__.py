@@ -1,8 +1,8 @@
 """Active sequence labeling with augmentation that is measured, not assumed.
 
-    import numpy as np
     import seqmix
-    tagger = seqmix.Tagger().fit(seqmix.sample("gazette:train"), np.random.default_rng(0))
+    tagger = seqmix.Tagger().fit(seqmix.sample("gazette:train"))
+    tagger("Lena Okafor left Acme for the University of Oslo.")
 
 Names are imported when first used: reading data needs no torch. Where torch is not loaded yet, its
 threads will sleep while they wait for each other (`OMP_WAIT_POLICY`, unless something is set):
@@ -17,23 +17,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # so that editors and type checkers see what is imported when first used
-    from seqmix.app.few_labels import train_few_labels
+    from seqmix.api.loading import load
+    from seqmix.api.project import Project, ProjectStatus
+    from seqmix.api.tables import read, to_dataset, to_pandas
+    from seqmix.api.tagger import Tagger
     from seqmix.augment.discriminator import Perplexity
     from seqmix.augment.replacement import Replacement
     from seqmix.augment.score_range import ScoreRange
     from seqmix.augment.seqmix import SeqMix
-    from seqmix.data.formats import read, write
+    from seqmix.data.formats import write
     from seqmix.data.samples import sample
-    from seqmix.data.scheme import spans
     from seqmix.data.scoring import score
-    from seqmix.data.sentence import Sentence, Span
+    from seqmix.data.sentence import Sentence
+    from seqmix.data.spans import Entity, Span, spans
     from seqmix.data.tagset import TagSet
+    from seqmix.data.text import tokenize
     from seqmix.errors import SeqMixError
     from seqmix.loop.learner import ActiveLearner
     from seqmix.loop.pool import Pool
+    from seqmix.loop.round_record import RoundRecord
+    from seqmix.onnx_runtime.tagger import OnnxTagger
     from seqmix.query.policies import POLICIES
     from seqmix.query.spec import PolicySpec
-    from seqmix.tagger import Settings, Tagger
+    from seqmix.tagger import Settings
 
 __version__ = "0.1.0"
 
@@ -45,15 +51,23 @@ if "torch" not in sys.modules and os.environ.keys().isdisjoint(
 
 _PUBLIC = {
     "Sentence": "seqmix.data.sentence",
-    "Span": "seqmix.data.sentence",
+    "Span": "seqmix.data.spans",
+    "Entity": "seqmix.data.spans",
     "TagSet": "seqmix.data.tagset",
-    "read": "seqmix.data.formats",
+    "read": "seqmix.api.tables",
+    "to_dataset": "seqmix.api.tables",
+    "to_pandas": "seqmix.api.tables",
     "write": "seqmix.data.formats",
     "sample": "seqmix.data.samples",
     "score": "seqmix.data.scoring",
-    "spans": "seqmix.data.scheme",
-    "Tagger": "seqmix.tagger",
+    "spans": "seqmix.data.spans",
+    "tokenize": "seqmix.data.text",
+    "Tagger": "seqmix.api.tagger",
+    "load": "seqmix.api.loading",
+    "Project": "seqmix.api.project",
+    "ProjectStatus": "seqmix.api.project",
     "Settings": "seqmix.tagger",
+    "OnnxTagger": "seqmix.onnx_runtime.tagger",
     "SeqMix": "seqmix.augment.seqmix",
     "Replacement": "seqmix.augment.replacement",
     "Perplexity": "seqmix.augment.discriminator",
@@ -63,15 +77,26 @@ _PUBLIC = {
     "POLICIES": "seqmix.query.policies",
     "Pool": "seqmix.loop.pool",
     "SeqMixError": "seqmix.errors",
-    "train_few_labels": "seqmix.app.few_labels",
+    "RoundRecord": "seqmix.loop.round_record",
+}
+_HERE_IT_IS = {  # what other libraries call it
+    "pipeline": "seqmix.load(folder)",
+    "from_dataset": "seqmix.read(dataset)",
+    "from_pandas": "seqmix.read(table)",
+    "train_few_labels": "seqmix.Tagger().fit(labeled, unlabeled=text)",
 }
 __all__ = [
     "POLICIES",
     "ActiveLearner",
+    "Entity",
+    "OnnxTagger",
     "Perplexity",
     "PolicySpec",
     "Pool",
+    "Project",
+    "ProjectStatus",
     "Replacement",
+    "RoundRecord",
     "ScoreRange",
     "Sentence",
     "SeqMix",
@@ -81,11 +106,14 @@ __all__ = [
     "TagSet",
     "Tagger",
     "__version__",
+    "load",
     "read",
     "sample",
     "score",
     "spans",
-    "train_few_labels",
+    "to_dataset",
+    "to_pandas",
+    "tokenize",
     "write",
 ]
 
@@ -93,7 +121,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
-    raise AttributeError(f"module 'seqmix' has no attribute {name!r}")
+    hint = f"; type {_HERE_IT_IS[name]}" if name in _HERE_IT_IS else ""
+    raise AttributeError(f"module 'seqmix' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -92,6 +92,10 @@ class PoolView(Protocol):
         """Return the same for the labeled sentences [n, width]."""
         ...
 
+    def labeled_tags(self) -> Mapping[str, int]:
+        """Return how many tokens of the labeled sentences have each tag."""
+        ...
+
     def votes(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
         """Yield the tag ids that the members of the committee predict [n_members, n_tokens]."""
         ...

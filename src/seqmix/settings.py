@@ -22,6 +22,7 @@ from pydantic.fields import FieldInfo
 from seqmix.errors import ConfigError
 
 T = TypeVar("T")
+Number = TypeVar("Number", int, float)
 Count = Annotated[int, Field(ge=1, le=2**31)]
 Rate = Annotated[float, Field(ge=0, le=100)]
 Positive = Annotated[float, Field(gt=0, le=1e6)]
@@ -61,9 +62,16 @@ def settings(cls: type[T]) -> type[T]:
             check(self, *args, **values)
         except ValidationError as error:
             raise ConfigError(explain(error, checked)) from error
+        vars(self)["_passed"] = frozenset([*list(keys_of(checked))[: len(args)], *values])
 
     checked.__init__ = init
     return checked  # type: ignore[no-any-return]
+
+
+def keys_passed(values: object) -> frozenset[str]:
+    """Return the keys that were passed when these settings were made, also if to their defaults."""
+    keys: frozenset[str] = vars(values).get("_passed", frozenset())
+    return keys
 
 
 def keys_of(section: Any) -> dict[str, FieldInfo]:
@@ -143,3 +151,14 @@ def _quote(value: object) -> str:
         return "a section"
     text = repr(value)
     return text if len(text) <= 80 else text[:80] + "…"
+
+
+def at(schedule: Number | Sequence[Number], round: int) -> Number:
+    """Return the value for a round, counted from 0: a number is for all, a list's last stays.
+
+    >>> at([1000, 2000, 2000, 4000], 5)
+    4000
+    """
+    if isinstance(schedule, int | float):
+        return schedule
+    return schedule[min(round, len(schedule) - 1)]

@@ -15,9 +15,11 @@ import torch
 import seqmix
 from seqmix.app import console
 from seqmix.app.cli import app, run
+from seqmix.app.commands.train.predict import bracketed
 from seqmix.data import formats
 from seqmix.data.samples import sample
 from seqmix.data.scheme import is_legal
+from seqmix.data.sentence import Sentence
 from tests.support import tiny
 
 
@@ -172,6 +174,25 @@ def test_predict_tags_raw_text(seqmix_command, model, tmp_path):
     assert first.text == "Lena left Oslo."
     assert second.hard
     assert is_legal(second.tags)
+
+
+def test_predict_prints_the_entities_where_no_file_is_asked_for(seqmix_command, model, tmp_path):
+    text = "Lena left Oslo.  Acme hired her!"
+    (tmp_path / "raw.txt").write_text(text + "\n", encoding="utf-8")
+
+    ended = seqmix_command("predict", model, tmp_path / "raw.txt")
+
+    assert ended.code == 0
+    assert re.sub(r"\[\w+ |\]", "", ended.out) == text + "\n"
+    for option in (["--confidence"], ["--soft"], ["--to", "conll"]):
+        assert "need --out FILE" in seqmix_command("predict", model, "gazette:dev", *option).err
+
+
+def test_entities_are_printed_in_brackets():
+    words, tags = ("Lena", "B", "."), ("B-PER", "I-PER", "O")
+    assert bracketed(Sentence("1", words, tags)) == "[PER Lena B] ."
+    labeled = Sentence.from_text("Oslo, or Rome.", entities=[(0, 4, "LOC"), (9, 13, "LOC")])
+    assert bracketed(labeled) == "[LOC Oslo], or [LOC Rome]."
 
 
 def test_predict_reads_and_writes_columns_and_ignores_their_labels(
@@ -358,7 +379,7 @@ def test_a_project_stands_for_its_newest_model(seqmix_command, model, conll, tmp
             seqmix_command("evaluate", name, "gazette:dev").out
             == seqmix_command("evaluate", model, "gazette:dev").out
         )
-        assert seqmix_command("info", name).out == seqmix_command("info", model).out
+    assert seqmix_command("info", name).out == seqmix_command("info", model).out
     shutil.rmtree(tmp_path / "p" / "models" / "007")
     assert (
         "has no model yet"

@@ -51,7 +51,7 @@ def test_each_command_has_a_summary_and_an_example_that_can_be_parsed(capfd, nam
     assert (command.callback.__doc__ or "").startswith(summary)
 
 
-@pytest.mark.parametrize(("command", "groups"), [("init", 2), ("train", 3), ("project", 4)])
+@pytest.mark.parametrize(("command", "groups"), [("init", 2), ("train", 3), ("project", 3)])
 def test_many_options_stand_in_groups(capfd, command, groups):
     assert len(re.findall(r"╭─ (?!Arguments)", shown(capfd, command))) >= groups
 

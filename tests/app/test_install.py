@@ -15,7 +15,7 @@ from tests.support import tiny
 
 ROOT = Path(__file__).parents[2]
 CORE = {
-    "fastapi", "h11", "matplotlib", "numpy", "pydantic", "rich", "safetensors", "scipy", "sqlalchemy", "tokenizers", "torch",
+    "fastapi", "h11", "matplotlib", "numpy", "pydantic", "regex", "rich", "safetensors", "scipy", "sqlalchemy", "tokenizers", "torch",
     "transformers",
     "typer", "uvicorn",
 }  # fmt: skip
@@ -51,6 +51,16 @@ def test_the_core_dependencies_are_these() -> None:
     assert not {"serve", "plots"} & project()["optional-dependencies"].keys()
 
 
+def test_in_a_clone_without_its_packages_one_line_says_what_to_type() -> None:
+    code = "import sys; sys.modules['typer'] = None; import runpy; runpy.run_module('seqmix', run_name='__main__')"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+
+    assert ended.returncode == 1 and ended.stderr.count("\n") == 1
+    assert "needs the package typer" in ended.stderr and "make install" in ended.stderr
+
+
 def test_every_extra_that_a_message_or_a_page_names_exists() -> None:
     known = project()["optional-dependencies"].keys()
     for path in (*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")):
@@ -68,9 +78,12 @@ def test_every_extra_that_a_message_or_a_page_names_exists() -> None:
 
 
 def test_everything_imported_is_core_or_an_extra() -> None:
-    given = {
-        name.lower().replace("_", "-") for name in (*CORE, *EXTRAS, "mlflow-skinny", "starlette")
-    }
+    extras = project()["optional-dependencies"].values()
+    named = [*project()["dependencies"], *(one for extra in extras for one in extra)]
+    given = {re.match(r"[\w.-]+", one)[0].lower() for one in named} | {
+        "pandas",
+        "starlette",
+    }  # with datasets and FastAPI
     owners = packages_distributions()
     for path in (ROOT / "src").rglob("*.py"):
         for name in re.findall(

@@ -15,11 +15,11 @@ from seqmix.data.tagset import TagSet
 from seqmix.protocols import PoolView
 from seqmix.query.policies import POLICIES
 from seqmix.query.spec import PolicySpec
-from seqmix.serve.project import create_project, open_project
+from seqmix.serve.project import TRAIN_NOW, create_project, open_project
 from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.annotators import add_annotator, annotator_by_token
 from seqmix.serve.store.queue import next_sentence
-from seqmix.serve.trainer.trainer import TRAIN_NOW, Trainer
+from seqmix.serve.trainer.trainer import Trainer
 from seqmix.tagger import Settings, Tagger
 from tests.support import tiny
 

@@ -12,7 +12,7 @@ import torch
 from seqmix.app.commands.simulate.simulate import training_runs
 from seqmix.app.config import load_config, parse_changes
 from seqmix.app.plan import build_plan
-from seqmix.app.read_data import read_splits
+from seqmix.app.reading.data import read_splits
 from seqmix.augment.score_range import ScoreRange, parse_score_range
 from seqmix.data.augmented import Augmented, new_tokens
 from seqmix.errors import ConfigError

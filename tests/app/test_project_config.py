@@ -11,79 +11,25 @@ import numpy as np
 import pytest
 
 from seqmix.app import plan, trainer_process
-from seqmix.app.config import Config
-from seqmix.app.project_config import FILE, REFUSED, project_config
+from seqmix.app.project_config import FILE, IN_PROJECT, REFUSED, project_config
+from seqmix.app.stages import teaching
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.serve.settings import ProjectSettings
-from seqmix.settings import described_keys
+from seqmix.serve.trainer.parts import Parts
 from seqmix.tagger import tagger as tagger_module
+from tests.support.config_keys import Recorder, another, keys
 
-# a value of each key that changes what the trainer does; others follow from the default
-VALUES: dict[str, Any] = {
-    "seed": 7,
-    "tagger.encoder": "other",
-    "tagger.head": "crf",
-    "tagger.device": "cuda",
-    "training.steps": 17,
-    "training.min_steps": 500,
-    "training.lr": 0.5,
-    "training.mixup": 0.2,
-    "training.warmup": 0.5,
-    "training.weight_decay": 0.5,
-    "adapt.lr": 0.5,
-    "self_training.steps": 3,
-    "self_training.confidence": 0.5,
-    "query.policy": "margin",
-    "query.without_entity": 0.5,
-    "query.tokens": 50,
-    "augment.variant": "label",
-    "augment.score_range": "0,500",
-    "augment.windows": "spans",
-    "augment.partners": "similar",
-    "augment.base": "2",
-    "augment.lm": "other",
-    "augment.table": "contextual",
-    "augment.distance": "cosine",
-    "augment.max_uses": 2,
-    "augment.weight": 0.5,
-    "loop.slice": 300,
-    "loop.stop_sentences": 9,
-    "loop.stop_tokens": 9,
-    "loop.stop_agreement": 0.5,
-    "loop.stop_uncertainty": 0.5,
-}
+SETTINGS = {"head": "linear", "augment": "sub", "rate": 0.2}
 
 
-def keys() -> list[str]:
-    found = []
-    for name, field, _ in described_keys(Config):
-        inner = [key for key, _, _ in described_keys(field.annotation)]
-        found += [f"{name}.{key}" for key in inner] or [name]
-    return found
-
-
-def another(key: str) -> Any:
-    if key in VALUES:
-        return VALUES[key]
-    section, _, name = key.partition(".")
-    value = getattr(getattr(Config(), section), name)
-    return (
-        not value if isinstance(value, bool) else value + 1 if isinstance(value, int) else value / 2
+def build_parts(folder: Path, toml: str, **changes: Any) -> Parts:
+    """Return the parts of the trainer of a project with this training.toml and these settings."""
+    (folder / FILE).write_text(toml)
+    settings = ProjectSettings("people", ("PER",), **SETTINGS | changes)
+    return trainer_process.build_parts(
+        SimpleNamespace(folder=folder, settings=settings, models=folder / "models", start=None)
     )
-
-
-class Recorder:
-    """In place of a tagger: notes what it was made with and trained with."""
-
-    def __init__(self, *given: Any, **named: Any) -> None:
-        self.notes: list[Any] = [given, named]
-        self.settings = None
-        self.tag_set = None
-
-    def fit(self, sentences: Any, rng: Any, tag_set: Any, **named: Any) -> Recorder:
-        self.notes.append(self.settings)
-        return self
 
 
 @pytest.fixture
@@ -102,12 +48,9 @@ def parts_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(plan, "Tagger", Recorder)
     monkeypatch.setattr(tagger_module, "Tagger", Recorder)
 
-    def observe(toml: str) -> str:
-        (tmp_path / FILE).write_text(toml)
+    def observe(toml: str, **changes: Any) -> str:
         tables.clear()
-        settings = ProjectSettings("people", ("PER",), head="linear", augment="sub", rate=0.2)
-        project = SimpleNamespace(folder=tmp_path, settings=settings, models=tmp_path / "models")
-        parts = trainer_process.build_parts(project)
+        parts = build_parts(tmp_path, toml, **changes)
         learner = parts.learner.keywords
         trained = learner["tagger"](
             [Sentence("a", ("x",), ("O",))], 3, np.random.default_rng(0), None
@@ -117,13 +60,15 @@ def parts_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         models = ("table", "discriminator")
         shown = [
             trained.notes,
-            [learner["steps"](10), learner["steps"](10_000)],
+            [parts.steps(10), parts.steps(10_000)],
             learner["policy"],
             learner["rate"],
             {key: value for key, value in vars(mixer).items() if key not in models},
             judge and (judge.model, judge.base),
             tables[:2],
-            parts.without_entity,
+            (parts.without_entity, parts.apart),
+            (parts.reading.config.adapt, parts.reading.config.seed),
+            parts.teach.args[0].self_training,
         ]
         return repr(shown)
 
@@ -136,7 +81,14 @@ def test_every_key_is_obeyed_or_refused(key: str, parts_of) -> None:
     line = f"{name} = {json.dumps(another(key))}\n"
     toml = f"[{section}]\n{line}" if section else line
 
-    if key in REFUSED or section in REFUSED:
+    if key in IN_PROJECT:
+        setting = IN_PROJECT[key]
+        with pytest.raises(
+            ConfigError, match=f"{key} is a setting .* FOLDER --set {setting}=VALUE"
+        ):
+            parts_of(toml)
+        assert parts_of("", **{setting: another(key)}) != parts_of("")
+    elif key in REFUSED or section in REFUSED:
         with pytest.raises(
             ConfigError, match=f"{key} has no effect on a project: .*remove the key"
         ):
@@ -156,10 +108,6 @@ def test_what_is_refused_is_a_key_of_the_config() -> None:
     [
         ("[trainin]\nepochs = 3\n", "trainin: there is no such key; did you mean training?"),
         ("[training]\nepochs = 0\n", "training.epochs must be at least 1; got 0"),
-        (
-            '[query]\npolicy = "lc"\n[tagger]\nhead = "linear"\n',
-            "query.policy lc needs tagger.head crf",
-        ),
         ("[training\n", "cannot read the config"),
     ],
 )
@@ -174,10 +122,52 @@ def test_what_is_wrong_is_one_line_that_names_the_project(
     assert message in str(caught.value) and str(tmp_path) in str(caught.value)
 
 
-def test_training_toml_counts_over_project_toml(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text('"augment.rate" = 0.7\n[tagger]\nhead = "crf"\n')
+def test_settings_that_contradict_each_other_name_the_project(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"query.policy lc needs tagger.head crf") as caught:
+        project_config(tmp_path, ProjectSettings("people", ("PER",), policy="lc", head="linear"))
+
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_project_toml_and_training_toml_make_one_config(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('"augment.window" = 4\n[tagger]\ndevice = "cpu"\n')
 
     config = project_config(tmp_path, ProjectSettings("people", ("PER",), rate=0.3, seed=3))
 
-    assert (config.augment.rate, config.tagger.head, config.seed) == (0.7, "crf", 3)
-    assert (config.augment.window, config.query.without_entity) == (3, 0.1)
+    assert (config.augment.rate, config.tagger.head, config.seed) == (0.3, "crf", 3)
+    assert (config.augment.window, config.tagger.device) == (4, "cpu")
+
+
+def test_a_project_has_defaults_that_simulations_have_not(tmp_path: Path) -> None:
+    config = project_config(tmp_path, ProjectSettings("people", ("PER",)))
+
+    assert (config.augment.window, config.query.without_entity, config.query.apart) == (3, 0.1, 20)
+
+
+@pytest.mark.parametrize(
+    ("toml", "steps"),
+    [
+        ("", (300, 600, 1000)),
+        ("[training]\nepochs = 5\n", (150, 300, 500)),
+        ("[training]\nmin_steps = 50\n", (50, 50, 1000)),
+        ("[training]\nsteps = 17\n", (17, 17, 17)),
+    ],
+)
+def test_a_project_takes_enough_steps_for_its_labeled_sentences(toml: str, steps, tmp_path) -> None:
+    assert tuple(map(build_parts(tmp_path, toml).steps, (99, 100, 3200))) == steps
+
+
+def test_only_plain_models_with_all_their_steps_have_the_rate_of_long_trainings(
+    tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr(plan, "Tagger", Recorder)
+    monkeypatch.setattr(teaching, "plain_rate", lambda encoder, steps: steps / 1e4)
+    parts = build_parts(tmp_path, "")
+    sentences = [Sentence("a", ("x",), ("O",))]
+
+    def rate(fit: Any, steps: int) -> Any:
+        return fit(sentences, steps, np.random.default_rng(0), None).notes[-1].lr
+
+    plain = parts.learner.keywords["tagger"]
+    assert [rate(plain, parts.quick), rate(plain, 300)] == [0.006, 0.03]
+    assert rate(parts.student(sentences), 300) is None, "the recipe was measured at the default"

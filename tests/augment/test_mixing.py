@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seqmix.augment.mixing import Mixed, like, mix, mix_rows, rewritten
 from seqmix.augment.pairing import Stretch
-from seqmix.augment.table import encoder_table
+from seqmix.augment.table_sources import encoder_table
 from seqmix.data.sentence import Sentence
 from tests.support.toys import TAGS, toy_table
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqmix.augment.table import Table, contextual_table, encoder_table, vocabulary_table
+from seqmix.augment.table import Table
+from seqmix.augment.table_sources import contextual_table, encoder_table, vocabulary_table
 from seqmix.data.augmented import hubness
 from seqmix.errors import ConfigError
 from tests.support.tiny import bert_tokenizer

@@ -10,7 +10,7 @@ import pytest
 from seqmix.app.build import build_augmenter
 from seqmix.augment.replacement import Replacement
 from seqmix.augment.settings import AUGMENTERS, AugmentSettings
-from seqmix.augment.table import encoder_table
+from seqmix.augment.table_sources import encoder_table
 from seqmix.data.augmented import Augmentation
 from seqmix.data.samples import sample
 from seqmix.data.scheme import is_legal
@@ -102,7 +102,7 @@ def test_the_baselines_keep_tags_hard_and_legal(name: str, sentences) -> None:
 
 
 def test_a_replaced_mention_is_one_of_the_same_type_and_the_rest_stays(sentences) -> None:
-    from seqmix.data.scheme import spans
+    from seqmix.data.spans import spans
 
     by_id = {s.id: s for s in sentences}
     mentions = {

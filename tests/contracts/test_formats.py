@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from seqmix.data import formats
 from seqmix.data.formats import FORMATS, Options
 from seqmix.data.sentence import Row, Sentence
-from seqmix.data.text import from_text
 from seqmix.errors import DataError, MissingExtraError, TagError
 
 EXTRAS = {"docbin": "spacy", "hf": "datasets"}
@@ -89,7 +88,7 @@ def put(path: Path, content: Mapping[str, str | bytes]) -> Path:
 
 def raw(id: str, text: str, *tags: Row) -> Sentence:
     """A sentence cut from raw text by our tokenizer, so that every format gives its tokens back."""
-    return from_text(id, text).with_tags(tags)
+    return Sentence.from_text(text, id).with_tags(tags)
 
 
 HARD = (
@@ -182,7 +181,9 @@ def test_a_text_that_does_not_give_the_tokens_back_yields_to_the_tokens(
 
 @written
 def test_unlabeled_stays_unlabeled_beside_labeled(name: str, tmp_path: Path) -> None:
-    back = there_and_back([HARD[0], from_text("doc:2", "nobody saw this"), HARD[3]], name, tmp_path)
+    back = there_and_back(
+        [HARD[0], Sentence.from_text("nobody saw this", "doc:2"), HARD[3]], name, tmp_path
+    )
 
     assert sorted((s.tokens, s.labeled) for s in back) == [
         (HARD[0].tokens, True),
@@ -380,7 +381,7 @@ def test_the_format_is_guessed_back_from_its_own_file(name: str, tmp_path: Path)
     path = tmp_path / SAMPLES[name].name
     good = SAMPLES[name].good
     if good is None:
-        formats.write([from_text("u:1", "nobody saw this"), *HARD], path, name)
+        formats.write([Sentence.from_text("nobody saw this", "u:1"), *HARD], path, name)
     else:
         put(path, good)
 
@@ -468,7 +469,7 @@ def test_any_unicode_token_survives_or_is_refused(
 def test_any_raw_text_survives_where_text_is_held(
     name: str, text: str, seed: random.Random, tmp_path: Path
 ) -> None:
-    sentence = from_text("d:1", text)
+    sentence = Sentence.from_text(text, "d:1")
     assume(sentence.tokens and not set("\n\r\t") & set(text) and not text.startswith("\ufeff"))
     tags = formats.repair([seed.choice(["O", "B-PER", "I-PER"]) for _ in sentence.tokens])
     back = there_and_back([sentence.with_tags(tags)], name, tmp_path)

@@ -38,6 +38,8 @@ POLICIES = {
     "badge of a sample": PolicySpec(selector=Badge(sample=5)),
     "diverse nte": combined("nte", diverse=True),
     "diverse function": combined(first_come, diverse=True),
+    "templates apart": combined("nte", apart=5),
+    "templates of a function apart": combined(first_come, apart=5),
     "budget": combined("nte", tokens=PLENTY),
     "budget of a function": combined(first_come, tokens=PLENTY),
     "without entity": combined("nte", without_entity=0.3),
@@ -161,7 +163,7 @@ def test_a_policy_scores_or_selects_and_says_what_it_needs() -> None:
     with pytest.raises(ConfigError, match="not both"):
         PolicySpec(lambda view: iter(()), first_come)
     assert {name for name, policy in TABLE.items() if not policy.alone} == {
-        "fluctuation", "kmeans", "coreset", "badge",
+        "reweighted", "fluctuation", "kmeans", "coreset", "badge",
     }  # fmt: skip
     assert combined("fluctuation", diverse=True, tokens=9).needs == {"history"}
     assert (combined("nte", diverse=True).most, combined("coreset").most) == (300, 1000)

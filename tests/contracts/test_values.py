@@ -10,7 +10,8 @@ from dataclasses import FrozenInstanceError, fields, is_dataclass
 import pytest
 
 from seqmix.augment.pairing import Stretch
-from seqmix.data.sentence import Sentence, Span
+from seqmix.data.sentence import Sentence
+from seqmix.data.spans import Span
 from seqmix.data.text import CharSpan
 
 COUNTING = {"Perplexity"}  # it remembers what it has scored
@@ -38,8 +39,8 @@ def values(package: str) -> Iterator[type]:
         "data",
         "loop",
         "query",
-        "serve.agreement",
-        "serve.estimates",
+        "serve.progress.agreement",
+        "serve.progress.estimates",
         "serve.store.queue",
         "serve.store.records",
         "serve.store.sentences",

@@ -19,7 +19,10 @@ from seqmix.data.files import (
     version_problem,
     write_text,
 )
+from seqmix.data.overwriting import FolderKind
 from seqmix.errors import DataError
+
+ANY = FolderKind("a test", (), ("*", "*/*"))
 
 
 class HaltError(Exception):
@@ -45,7 +48,7 @@ def test_folders_on_the_way_are_made(tmp_path):
     assert (tmp_path / "runs" / "demo" / "a.txt").read_text() == "new"
 
 
-@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize("folder", [None, ANY])
 @pytest.mark.parametrize("place", ["out", "runs/demo/out"])
 def test_nothing_is_left_behind_when_the_block_raises(tmp_path, place, folder):
     with pytest.raises(HaltError), replacing(tmp_path / place, folder) as beside:
@@ -94,7 +97,7 @@ def test_an_existing_file_is_replaced(tmp_path):
 
 def test_a_folder_appears_whole_and_replaces_the_one_before(tmp_path):
     for content, own in (("old", "old.json"), ("new", "new.json")):
-        with replacing(tmp_path / "model", folder=True) as beside:
+        with replacing(tmp_path / "model", folder=ANY) as beside:
             (beside / "deep").mkdir()
             (beside / "deep" / own).write_text(content)
 
@@ -105,7 +108,7 @@ def test_an_existing_folder_survives_a_failed_rewrite(tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "weights").write_text("old")
 
-    with pytest.raises(HaltError), replacing(tmp_path / "model", folder=True) as beside:
+    with pytest.raises(HaltError), replacing(tmp_path / "model", folder=ANY) as beside:
         (beside / "weights").write_text("half")
         raise HaltError
 
@@ -118,7 +121,7 @@ def test_a_linked_folder_is_replaced_and_what_it_pointed_to_is_not_touched(tmp_p
     (tmp_path / "first" / "weights").write_text("old")
     (tmp_path / "latest").symlink_to("first")
 
-    with replacing(tmp_path / "latest", folder=True) as beside:
+    with replacing(tmp_path / "latest", folder=ANY) as beside:
         (beside / "weights").write_text("new")
 
     assert (tmp_path / "latest" / "weights").read_text() == "new"
@@ -132,7 +135,7 @@ def test_a_folder_and_the_one_it_replaces_change_places_in_one_step(tmp_path, mo
     renames = []
     monkeypatch.setattr(os, "rename", lambda *names: renames.append(names))
 
-    with replacing(tmp_path / "model", folder=True) as beside:
+    with replacing(tmp_path / "model", folder=ANY) as beside:
         (beside / "weights").write_text("new")
 
     assert (tmp_path / "model" / "weights").read_text() == "new"
@@ -157,7 +160,7 @@ def test_where_a_file_system_cannot_swap_the_old_folder_steps_aside(tmp_path, mo
 
     monkeypatch.setattr(files, "swap", cannot)
     for text in ("old", "new"):
-        with replacing(tmp_path / "model", folder=True) as beside:
+        with replacing(tmp_path / "model", folder=ANY) as beside:
             (beside / "weights").write_text(text)
 
     assert (tmp_path / "model" / "weights").read_text() == "new"
@@ -173,7 +176,7 @@ def test_a_dead_writers_folder_is_cleared_by_the_next_one_and_a_living_ones_is_n
     handle = os.open(living, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
 
-    with replacing(tmp_path / "model", folder=True):
+    with replacing(tmp_path / "model", folder=ANY):
         pass
 
     os.close(handle)
@@ -226,7 +229,7 @@ def test_everything_in_a_new_folder_is_synced(tmp_path, monkeypatch):
         ),
     )
 
-    with replacing(tmp_path / "model", folder=True) as beside:
+    with replacing(tmp_path / "model", folder=ANY) as beside:
         (beside / "inner").mkdir()
         (beside / "inner" / "weights").write_text("1")
         (beside / "config").write_text("2")
@@ -260,7 +263,7 @@ with replacing(Path(sys.argv[1])) as beside:
     assert (tmp_path / "a.txt").read_text() == "old"
 
 
-@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize("folder", [None, ANY])
 @pytest.mark.parametrize(
     "place",
     ["file/a", "file/deep/a", "new/" + "x" * 250, "x" * 300 + "/a"],
@@ -305,7 +308,7 @@ def test_a_folder_in_place_of_a_file_and_a_file_in_place_of_a_folder_are_refused
         write_text(tmp_path / "folder", "new")
     with (
         pytest.raises(DataError, match="a file has the name of the folder"),
-        replacing(tmp_path / "file", folder=True),
+        replacing(tmp_path / "file", folder=ANY),
     ):
         pytest.fail("the block must not begin")
 

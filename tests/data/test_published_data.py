@@ -8,7 +8,8 @@ import pytest
 
 from seqmix.data import formats
 from seqmix.data.formats import Options
-from seqmix.data.scheme import is_legal, spans
+from seqmix.data.scheme import is_legal
+from seqmix.data.spans import spans
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 pytestmark = pytest.mark.skipif(

@@ -4,7 +4,8 @@ from importlib.resources import files
 import pytest
 
 from seqmix.data.samples import is_sample, sample
-from seqmix.data.scheme import detect, is_legal, spans
+from seqmix.data.scheme import detect, is_legal
+from seqmix.data.spans import spans
 from seqmix.errors import DataError
 
 SPLITS = ("train", "dev", "test", "reserve")

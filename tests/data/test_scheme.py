@@ -6,18 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
-from seqmix.data.scheme import (
-    SCHEMES,
-    convert,
-    detect,
-    is_legal,
-    legal_moves,
-    repair,
-    spans,
-    tag,
-    token_spans,
-)
-from seqmix.data.sentence import Span
+from seqmix.data.scheme import SCHEMES, convert, detect, is_legal, legal_moves, repair, tag
+from seqmix.data.spans import Span, spans, token_spans
 from seqmix.data.tagset import TagSet
 from seqmix.errors import TagError
 

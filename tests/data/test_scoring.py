@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from seqeval.metrics import classification_report, f1_score, precision_score, recall_score
 
 from seqmix.data import formats
-from seqmix.data.scheme import convert, spans, tag
+from seqmix.data.scheme import convert, tag
 from seqmix.data.scoring import Count, Score, score
-from seqmix.data.sentence import Span
+from seqmix.data.spans import Span, spans
 from seqmix.errors import DataError
 
 CONLL03 = Path(__file__).parents[3] / "shared" / "data" / "conll03"

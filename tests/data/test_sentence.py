@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seqmix.data import formats
 from seqmix.data.sentence import Sentence, heaviest, unique_ids
+from seqmix.data.spans import Entity
 from seqmix.errors import DataError, TagError
 
 tags = st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
@@ -188,3 +190,82 @@ def test_a_sentence_goes_to_a_worker_and_comes_back_the_same(rows):
 
     assert pickle.loads(pickle.dumps(sentence)) == sentence
     assert copy.deepcopy(sentence) == sentence
+
+
+# From text, and back to entities
+
+
+def test_entities_come_back_from_the_text_they_were_given_with():
+    text, marked = "Lena Okafor left  Oslo.", [(0, 11, "PER"), (18, 22, "LOC")]
+
+    sentence = Sentence.from_text(text, entities=marked)
+
+    assert sentence.tags == ("B-PER", "I-PER", "O", "B-LOC", "O")
+    assert sentence.entities() == [
+        Entity("Lena Okafor", "PER", 0, 11),
+        Entity("Oslo", "LOC", 18, 22),
+    ]
+    assert Sentence.from_text(text, entities=sentence.entities()) == sentence
+
+
+def test_text_without_entities_is_not_labeled_and_named_after_its_text():
+    sentence, same, other = (Sentence.from_text(t) for t in ("Lena left.", "Lena left.", "Lena."))
+
+    assert not sentence.labeled and sentence.entities() == []
+    assert sentence.id == same.id != other.id
+    assert Sentence.from_text("Lena left.", "notes:1").id == "notes:1"
+    assert Sentence.from_text("She left.", entities=[]).tags == ("O", "O", "O")
+
+
+def test_an_entity_that_cuts_a_token_is_refused_or_expanded():
+    with pytest.raises(TagError, match="must start and end where tokens do"):
+        Sentence.from_text("Lena left", entities=[(0, 3, "PER")])
+
+    sentence = Sentence.from_text("Lena left", entities=[(0, 3, "PER")], misaligned="expand")
+    assert sentence.entities() == [Entity("Lena", "PER", 0, 4)]
+
+
+@pytest.mark.parametrize(
+    ("tags", "labels"),
+    [
+        (("I-PER", "B-PER", None), ["PER", "PER"]),
+        (({"B-LOC": 0.7, "O": 0.3}, "O", "O"), ["LOC"]),
+        (("NOUN", "NOUN", "VERB"), ["NOUN", "NOUN", "VERB"]),
+        ((), []),
+    ],
+)
+def test_entities_follow_the_tags(tags, labels):
+    entities = Sentence("s1", ("Lena", "Bo", "left"), tags).entities()
+
+    assert [entity.label for entity in entities] == labels
+    assert all(entity.text in ("Lena", "Bo", "left") for entity in entities)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "tags", "message"),
+    [
+        ("Lena left", (), "must be a list of words; Sentence.from_text"),
+        (("Lena", "left"), "B-PER O", "must be a list with one tag per token"),
+        (("Lena", 7), (), "must be strings; 's1' has 7"),
+        (("Lena", "left"), (1, 0), "a tag must be a name such as B-PER"),
+        (("Lena", "left"), ("O",), "one tag row per token; got 2 tokens and 1 tag rows"),
+    ],
+)
+def test_other_types_are_refused(tokens, tags, message):
+    with pytest.raises(DataError, match=message):
+        Sentence("s1", tokens, tags)
+
+
+@pytest.mark.parametrize("weight", [0, -0.5, 1.5, "much", float("nan")])
+def test_a_weight_that_is_no_share_is_refused(weight):
+    with pytest.raises(DataError, match="above 0 and at most 1; 's' has"):
+        Sentence("s", ("Lena",), ("B-PER",), weight=weight)
+
+
+def test_a_weight_is_written_and_read_where_it_is_not_one(tmp_path):
+    sentences = [Sentence("a", ("Lena",), ("B-PER",), weight=0.3), Sentence("b", ("left",), ("O",))]
+
+    formats.write(sentences, tmp_path / "weighted.jsonl", "jsonl-tokens")
+
+    assert list(formats.read(tmp_path / "weighted.jsonl")) == sentences
+    assert (tmp_path / "weighted.jsonl").read_text().count("weight") == 1

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from seqmix.data.scheme import spans
 from seqmix.data.sentence import Sentence
+from seqmix.data.spans import spans
 from seqmix.data.tagset import TagSet
 from seqmix.errors import TagError
 
@@ -110,15 +110,15 @@ def test_types_are_what_stands_behind_the_prefixes():
     assert TagSet.ordered(["O", "U-PER", "L-A-B", "MISC"]).types == ("A-B", "MISC", "PER")
 
 
+def test_a_tag_set_of_types_has_what_spells_their_spans():
+    assert TagSet.of_types(["PER", "LOC"]) == BIO
+
+
 @given(st.text(min_size=1, max_size=4).filter(lambda tag: tag != "O"))
 @example("N-1")
 @example("E-A-B")
 def test_the_type_of_a_tag_is_the_type_of_its_span(tag):
     assert TagSet((tag,)).types == (spans([tag])[0].type,)
-
-
-def test_all_tags_but_outside_are_valid():
-    assert BIO.valid().tolist() == [False, True, True, True, True]
 
 
 @given(st.lists(st.one_of(tags, soft_rows())))

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqmix.data.text import checked_offsets, from_text, tokenize
+from seqmix.data.sentence import Sentence
+from seqmix.data.text import checked_offsets, tokenize
 from seqmix.errors import DataError
 
 
@@ -53,7 +54,7 @@ def test_offsets_go_forward_and_cover_all_but_space_once(text: str) -> None:
 
 @given(st.text(max_size=60))
 def test_a_sentence_from_text_has_the_text_behind_each_token(text: str) -> None:
-    sentence = from_text("t", text)
+    sentence = Sentence.from_text(text, "t")
 
     assert sentence.offsets is not None
     assert [text[a:b] for a, b in sentence.offsets] == list(sentence.tokens)

@@ -24,10 +24,9 @@ def test_a_folder_of_text_becomes_a_tagger() -> None:
     scores = [float(found) for found in re.findall(r"F1 (0\.\d+)", run.stdout)]
     assert len(scores) == 3
     assert scores[-1] > scores[0]
-    assert (
-        "Lena/B-PER" in run.stdout
-    )  # 48 sentences are few: whether "Okafor" goes on or begins anew is luck
-    assert "University/B-ORG of/I-ORG" in run.stdout
+    # 48 sentences are few: whether the name goes on with "Okafor" is luck
+    assert re.search(r"^PER Lena", run.stdout, flags=re.M)
+    assert re.search(r"^ORG University of", run.stdout, flags=re.M)
 
 
 def test_every_example_is_told_of() -> None:

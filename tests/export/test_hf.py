@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -11,14 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from seqmix.data.samples import sample
 from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError, ModelError
 from seqmix.export.decode import decode
-from seqmix.export.hf import FILES, export_hf, transitions
+from seqmix.export.hf import COUNTED_ON, export_hf, transitions
 from seqmix.tagger import Settings, Tagger
 from tests.support import tiny
 
 HEADS = ("linear", "crf")
+FILES = ("config.json", "model.safetensors", "transitions.json", "decode.py", "README.md")
 ALONE = """
 import json, sys
 sys.modules["seqmix"] = None  # importing it fails
@@ -77,12 +80,59 @@ def test_the_pipeline_loads_it_with_names_of_its_tags(tagger, exported):
     assert isinstance(tag("Lena lives in Oslo"), list)
 
 
+def test_transformers_4_finds_the_class_of_the_tokenizer(exported):
+    config = json.loads((exported / "tokenizer_config.json").read_text(encoding="utf-8"))
+
+    assert config["tokenizer_class"] == "PreTrainedTokenizerFast"
+    assert "is_local" not in config
+
+
 def test_the_folder_has_what_it_needs_and_the_card_has_measured_figures(exported):
     assert all((exported / name).is_file() for name in FILES)
     card = (exported / "README.md").read_text(encoding="utf-8")
     assert "pipeline_tag: token-classification" in card
     assert "12 sentences" in card
     assert "tags (" in card and "differ between the two" in card
+
+
+def test_the_code_on_the_card_runs_without_seqmix_and_gives_the_tags(tagger, exported):
+    card = (exported / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", card, re.S)
+    code = "import sys; sys.modules['seqmix'] = None\n" + "\n".join(blocks)
+    words = ("Lena", "Berg", "left", "Oslo", ".")
+    (expected,) = tagger.predict([Sentence("a", words)])
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=exported.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert len([line for line in blocks[1].splitlines() if line]) == 10
+    printed = json.loads(done.stdout.splitlines()[-1])
+    assert printed == [[*pair] for pair in zip(words, expected.tags, strict=True)]
+
+
+def test_without_labels_the_card_counts_tags_on_the_sample(tagger, tmp_path):
+    measured = export_hf(tagger, tmp_path / "names")
+
+    card = (tmp_path / "names" / "README.md").read_text(encoding="utf-8")
+    sentences = sample(COUNTED_ON)
+    assert (measured.sentences, measured.with_decoder) == (len(sentences), None)
+    assert measured.tokens == sum(map(len, sentences))
+    assert f"{measured.differing:,} of {measured.tokens:,} tags (" in card
+    assert f"on the {len(sentences)} sentences of `{COUNTED_ON}`" in card
+
+
+def test_the_hub_reads_the_card(tagger, exported):
+    from huggingface_hub import ModelCard
+
+    about = ModelCard.load(exported / "README.md").data
+
+    assert (about.library_name, about.pipeline_tag) == ("transformers", "token-classification")
+    assert about.tags == ["seqmix"]
 
 
 def test_the_decoder_never_breaks_the_tag_scheme(tagger):

@@ -11,20 +11,20 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from seqmix.app.cli import run
 from seqmix.app.commands.scale import sweep as sweeping
 from seqmix.app.console import say
-from seqmix.app.sweep.state import Event
 from seqmix.app.trainer_process import build_parts
 from seqmix.data import formats
 from seqmix.data.files import LEFTOVER
 from seqmix.data.samples import sample
 from seqmix.errors import SeqMixError
 from seqmix.loop.rounds import read_rounds
+from seqmix.scale.local_executor import Event
 from seqmix.serve.project import create_project, open_project
 from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.annotators import add_annotator
@@ -50,6 +50,19 @@ _SETTINGS = (
     "loop.seed_size=6", "loop.rounds=2", "query.size=4", "training.epochs=1", "training.batch_size=8",
     "augment.score_range=off", "augment.window=2", "augment.rate=0.5", "augment.density=0.5",
 )  # fmt: skip
+
+
+_STAGED = """
+[training]
+min_steps = 6
+epochs = 1
+[adapt]
+epochs = 2
+[self_training]
+teachers = 2
+steps = 6
+sentences = 12
+"""
 
 
 class Scene(Protocol):
@@ -83,7 +96,7 @@ class Stage:
         for name, n in (("train", 40), ("dev", 6), ("test", 6)):
             short = [sentence for sentence in sample(f"gazette:{name}") if len(sentence) <= 16]
             formats.write(short[:n], place / "data" / f"{name}.conll")
-        return cls(place / "data", tiny.write_bert(place / "encoder"))
+        return cls(place / "data", tiny.write_masked_lm(place / "encoder"))
 
 
 @dataclass(frozen=True)
@@ -214,7 +227,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Background:
-    """The trainer behind `annotate`, one generation after some answers."""
+    """The trainer behind `annotate`, through all its stages after some answers."""
 
     stage: Stage
     name: str = "annotate: its trainer"
@@ -231,7 +244,7 @@ class Background:
             augment="none",
         )
         create_project(root / "project", sentences, settings)
-        (root / "project" / "training.toml").write_text("[training]\nmin_steps = 6\nepochs = 1\n")
+        (root / "project" / "training.toml").write_text(_STAGED)
         with open_project(root / "project") as own:
             add_annotator(own.store, "ada")
             for sentence in sentences[:8]:
@@ -240,7 +253,7 @@ class Background:
     def command(self, root: Path) -> int:
         try:
             with open_project(root / "project") as own:
-                trainer = Trainer(own, build_parts(own))
+                trainer = Trainer(own, replace(build_parts(own), least=4))
                 trainer.clean(0)
                 while trainer.step():
                     pass

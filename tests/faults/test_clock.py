@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from seqmix.data.text import from_text
+from seqmix.data.sentence import Sentence
 from seqmix.errors import StaleError
 from seqmix.serve.project_status import NOTE, _model
 from seqmix.serve.store.annotators import add_annotator
 from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.current import current_answers
-from seqmix.serve.store.engine import sqlite_url
+from seqmix.serve.store.database.engine import sqlite_url
 from seqmix.serve.store.events import read_events
 from seqmix.serve.store.queue import Rules, next_sentence
 from seqmix.serve.store.records import Generation
@@ -28,7 +28,9 @@ RULES = Rules(audit_share=0.0)
 @pytest.fixture
 def store(tmp_path: Path):
     def fill(new: Store) -> None:
-        add_sentences(new, (from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(60)))
+        add_sentences(
+            new, (Sentence.from_text(f"Lena {i} left Oslo .", f"s:{i}") for i in range(60))
+        )
         reserve_audit(new, 0.0)
 
     with create_store(sqlite_url(tmp_path / "store.sqlite"), ("PER", "LOC"), fill) as made:

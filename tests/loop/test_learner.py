@@ -13,8 +13,8 @@ from seqmix.errors import DataError, PoolExhaustedError, RunError
 from seqmix.loop.learner import ActiveLearner
 from seqmix.loop.pool import Pool, labels_of
 from seqmix.loop.pool_view import TaggerView
-from seqmix.loop.schedule import at
 from seqmix.query.policies import POLICIES
+from seqmix.settings import at
 from seqmix.testing import WordPath, WordTagger
 from tests.support.small_loops import TAGS, corpus, entropy_policy, fit, small_learner
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from seqmix.augment.replacement import Replacement
-from seqmix.data.locks import locked
+from seqmix.data.files import locked
 from seqmix.errors import RunError
 from seqmix.loop.events import PhaseStarted
 from seqmix.loop.pool import labels_of

@@ -15,9 +15,12 @@ from hypothesis import strategies as st
 
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ModelError
+from seqmix.loop.pool import Pool
+from seqmix.loop.pool_view import TaggerView
 from seqmix.query.diversity import random_scores
 from seqmix.query.spec import PolicySpec, lots, top
 from seqmix.query.uncertainty import (
+    Reweighted,
     Uncertainty,
     lc,
     least_confidence_sum,
@@ -26,6 +29,7 @@ from seqmix.query.uncertainty import (
     tag_count,
     token_entropy,
 )
+from seqmix.testing import WordTagger
 from tests.support.pool_views import FakeView, choose, distributions, make_view
 
 SCORES = (token_entropy, least_confidence_sum, margin)
@@ -234,3 +238,29 @@ def test_a_random_order_streams_too() -> None:
     used = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert used < 200_000
+
+
+def test_rare_tags_weigh_more_in_a_reweighted_score() -> None:
+    even = np.full(5, 0.1)
+    common, rare = (np.array([even, even]) for _ in range(2))
+    common[:, 0] = rare[:, 2] = 0.6  # O and B-PER
+    view = FakeView(
+        [Sentence("common", ("w", "w")), Sentence("rare", ("w", "w"))],
+        p={"common": common, "rare": rare},
+        tags=Counter({"O": 90, "B-PER": 10}),
+    )
+    scores = dict(Reweighted(0.1)(view))
+    entropy = token_entropy(common)
+
+    assert scores["common"] == pytest.approx(entropy * 100 / (90 + 10))
+    assert scores["rare"] == pytest.approx(entropy * 100 / (10 + 10))
+    assert dict(Reweighted()(FakeView(view.pool, view.p)))["rare"] == pytest.approx(10 * entropy)
+
+
+def test_tags_of_labeled_sentences_are_counted() -> None:
+    labeled = [Sentence("1", ("a", "b", "c"), ("B-PER", {"O": 0.9, "B-LOC": 0.1}, None))]
+    pool = Pool({"2": Sentence("2", ("d",))}, {s.id: s for s in labeled})
+    tagger = WordTagger().fit([Sentence("1", ("a", "b"), ("B-PER", "O"))])
+    view = TaggerView(pool, tagger, lambda: (), {}, rng())
+
+    assert view.labeled_tags() == {"B-PER": 1, "O": 1}

@@ -65,7 +65,7 @@ def test_a_study_is_told_with_its_figures_and_tables(tmp_path: Path) -> None:
         "Time",
     ):
         assert heading in page.text
-    assert page.tags["article"] == 10 and page.tags["svg"] == 7
+    assert page.tags["article"] == 10 and page.tags["svg"] == 8
     assert (
         "labels saved" in page.text
         and "Student t" in page.text
@@ -75,6 +75,7 @@ def test_a_study_is_told_with_its_figures_and_tables(tmp_path: Path) -> None:
     names = {
         "acceptance",
         "curve_labeled",
+        "curve_minutes",
         "curve_spans",
         "curve_tokens",
         "perplexity",
@@ -192,7 +193,7 @@ def test_text_from_the_runs_is_shown_as_text(tmp_path: Path) -> None:
     figures = re.findall(r"<svg.*?</svg>", (tmp_path / "report.html").read_text(), re.DOTALL)
     assert not page.tags["script"] and "<script>&$x$_^" in page.text
     assert (
-        sum("&lt;script&gt;&amp;$x$_^</text>" in figure for figure in figures) == 7
+        sum("&lt;script&gt;&amp;$x$_^</text>" in figure for figure in figures) == 8
     )  # as a name, not as a formula
 
 

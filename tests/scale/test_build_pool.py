@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqmix.data import formats
-from seqmix.data.locks import locked
+from seqmix.data.files import locked
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError, RunError
 from seqmix.scale import build_pool as building

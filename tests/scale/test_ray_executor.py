@@ -19,11 +19,11 @@ from seqmix.query.policies import POLICIES
 from seqmix.scale import ranking_job as job
 from seqmix.scale import ray_executor
 from seqmix.scale.build_pool import build_pool
-from seqmix.scale.executors import AS_MANY_AS_FIT, executor_of
+from seqmix.scale.executors import executor_of
 from seqmix.scale.local_executor import Event
 from seqmix.scale.ranking import Scorer
 from seqmix.scale.ranking_job import score_units
-from seqmix.scale.ray_executor import run_jobs
+from seqmix.scale.ray_executor import AS_MANY_AS_FIT, run_jobs
 from seqmix.scale.shards import BLOCK
 from tests.support import ROOT, jobs, tiny
 from tests.support.pools import arithmetic, dying, many

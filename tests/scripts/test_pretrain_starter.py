@@ -369,7 +369,7 @@ def test_the_files_load_as_the_starters(outcome, source, tmp_path, monkeypatch):
     (tmp_path / "tokenizer.json").write_bytes(
         (outcome.folder / source / "tokenizer.json").read_bytes()
     )
-    monkeypatch.setattr(loader, "_FILES", tmp_path)
+    monkeypatch.setattr(loader, "STARTER_FILES", tmp_path)
     monkeypatch.setattr(loader, "_weights", loader._weights.__wrapped__)
 
     encoder, tokenizer = load_encoder(masked_lm=True)

@@ -20,7 +20,7 @@ def test_every_command_of_the_readme_works_where_no_optional_package_is_installe
     )
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert ended.stdout.splitlines()[-1] == "15 commands, 0 failed"
+    assert ended.stdout.splitlines()[-1] == "17 commands, 0 failed"
 
 
 def test_every_command_says_how_long_it_takes_and_a_large_download_can_be_avoided() -> None:

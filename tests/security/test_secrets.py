@@ -92,7 +92,7 @@ def test_tokens_of_annotators_are_in_no_file_no_log_and_no_command_line(
         [s.unlabeled() for s in tiny.toy(8)],
         ProjectSettings("names", ("PER",), audit_share=0.0, encoder=encoder, augment="none"),
     )
-    assert run(["project", str(folder), "--add", "Ada"]) == 0
+    assert run(["project", str(folder), "annotator", "add", "Ada"]) == 0
     ada = capsys.readouterr().out.strip().partition("token=")[2]
 
     with serving(

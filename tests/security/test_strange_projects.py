@@ -12,8 +12,8 @@ import pytest
 
 from seqmix.app.cli import run
 from seqmix.app.sweep.state import SweepState
-from seqmix.data.locks import locked
-from seqmix.data.text import from_text
+from seqmix.data.files import locked
+from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError, RunError, SeqMixError, StoreError
 from seqmix.loop import run as loop
 from seqmix.serve.project import create_project, open_project
@@ -29,7 +29,7 @@ SECRET = "a private key\n"
 def project(tmp_path: Path) -> Path:
     create_project(
         tmp_path / "p",
-        [from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(12)],
+        [Sentence.from_text(f"Lena {i} left Oslo .", f"s:{i}") for i in range(12)],
         ProjectSettings("notes", ("PER", "LOC")),
     )
     return tmp_path / "p"
@@ -180,7 +180,8 @@ def test_values_that_we_did_not_write_are_one_line(
             [
                 "export",
                 str(project),
-                "--all",
+                "--split",
+                "all",
                 "--out",
                 str(project.parent / "x.jsonl"),
                 "--to",

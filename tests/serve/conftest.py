@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import URL
 
-from seqmix.serve.store.engine import sqlite_url
+from seqmix.serve.store.database.engine import sqlite_url
 from tests.support.postgres import new_database, server, wipe
 
 

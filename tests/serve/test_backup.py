@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from seqmix.app.cli import run
-from seqmix.data.text import from_text
+from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError
 from seqmix.serve.backup import back_up
 from seqmix.serve.project import create_project, open_project
 from seqmix.serve.settings import ProjectSettings, read_settings
 from seqmix.serve.store.annotators import add_annotator
-from seqmix.serve.store.answers import rebuild, save_answer
+from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.current import current_answers
+from seqmix.serve.store.derived import rebuild
 from seqmix.serve.store.events import read_events
 from seqmix.serve.store.sentences import read_sentences
 from tests.support.stores import TAGS, count_sentences
@@ -27,7 +28,7 @@ def folder(url, tmp_path) -> Path:
     remote = url if isinstance(url, str) else None
     create_project(
         tmp_path / "p",
-        [from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(600)],
+        [Sentence.from_text(f"Lena {i} left Oslo .", f"s:{i}") for i in range(600)],
         ProjectSettings("n", TAGS, remote),
         "Rules.",
     )
@@ -88,8 +89,10 @@ def test_every_answer_acknowledged_before_the_backup_began_is_in_it(folder, tmp_
 
 
 def test_a_backup_of_a_backup_is_the_same_and_none_is_written_over(tmp_path, capfd):
-    create_project(tmp_path / "p", [from_text("a", "Lena left")], ProjectSettings("n", TAGS))
-    assert run(["project", str(tmp_path / "p"), "--backup", str(tmp_path / "one")]) == 0
+    create_project(
+        tmp_path / "p", [Sentence.from_text("Lena left", "a")], ProjectSettings("n", TAGS)
+    )
+    assert run(["project", str(tmp_path / "p"), "backup", str(tmp_path / "one")]) == 0
     assert "1 sentences and all answers up to event 0" in capfd.readouterr().out
     with open_project(tmp_path / "one") as own:
         back_up(own, tmp_path / "two")

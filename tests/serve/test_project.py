@@ -11,7 +11,6 @@ import pytest
 from sqlalchemy import Engine, event
 
 from seqmix.data.sentence import Sentence
-from seqmix.data.text import from_text
 from seqmix.errors import ConfigError, DataError, StoreError, TagError
 from seqmix.serve.project import create_project, open_project
 from seqmix.serve.settings import ProjectSettings, change_settings, check_tags, read_settings
@@ -27,7 +26,7 @@ SETTINGS = ProjectSettings("notes", TAGS)
 
 
 def text(n: int = 20) -> list[Sentence]:
-    return [from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(n)]
+    return [Sentence.from_text(f"Lena {i} left Oslo .", f"s:{i}") for i in range(n)]
 
 
 def listed(folder: Path) -> list[str]:
@@ -61,9 +60,11 @@ def test_settings_come_back_as_they_were(tmp_path):
         "rtl",
         "bert",
         "crf",
+        "spacy:en",
         "none",
         0.0,
         7,
+        "web",
     )
     create_project(tmp_path / "p", text(), given)
 
@@ -130,7 +131,7 @@ def test_other_guidelines_are_not_written_over(tmp_path):
     create_project(tmp_path, text(), SETTINGS, "mine")
 
 
-@pytest.mark.parametrize("given", [[], [from_text("a", " ")]])
+@pytest.mark.parametrize("given", [[], [Sentence.from_text(" ", "a")]])
 def test_text_without_a_sentence_makes_no_project(tmp_path, given):
     with pytest.raises(DataError, match="nothing to label"):
         create_project(tmp_path / "new" / "p", given, SETTINGS)
@@ -156,12 +157,12 @@ def test_text_that_breaks_off_makes_no_project(url, tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from seqmix.data.text import from_text
+from seqmix.data.sentence import Sentence
 from seqmix.serve.project import create_project
 from seqmix.serve.settings import ProjectSettings
 def text():
     for i in range(2000):
-        yield from_text(f"s:{i}", f"Lena {i}")
+        yield Sentence.from_text(f"Lena {i}", f"s:{i}")
         if i == 1500:
             os.kill(os.getpid(), signal.SIGKILL)
 create_project(Path(sys.argv[1]), text(), ProjectSettings("notes", ("PER", "LOC"), sys.argv[2] or None))
@@ -262,7 +263,7 @@ def test_tags_can_be_added_but_not_taken_away(tmp_path):
     change_settings(tmp_path / "p", tags=TAGS)
     with pytest.raises(
         ConfigError,
-        match="the tag 'ORG' is missing; tags can be added to a project but not removed",
+        match="the tag 'ORG' is missing; put it back, and seqmix project FOLDER tag retire ORG",
     ):
         open_project(tmp_path / "p")
 
@@ -310,7 +311,7 @@ def test_the_store_of_a_project_can_be_opened_twice(tmp_path):
 
 
 def test_the_serving_parts_without_a_model_load_no_torch():
-    code = "import sys, seqmix.serve.project, seqmix.serve.estimates; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    code = "import sys, seqmix.serve.project, seqmix.serve.progress.estimates; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False, env=os.environ).returncode == 0
 
@@ -339,7 +340,7 @@ def test_what_a_new_project_holds_is_for_its_owner_only(tmp_path):
 KILLED_AT = """
 import os, signal, sys
 from pathlib import Path
-from seqmix.data.text import from_text
+from seqmix.data.sentence import Sentence
 from seqmix.serve import project
 from seqmix.serve.store.store import Store
 def die(*given):
@@ -356,7 +357,7 @@ elif sys.argv[3] == "commit":  # of PostgreSQL, when the folder is in its place
         die()
     project.building = placed
 settings = project.ProjectSettings("notes", ("PER", "LOC"), sys.argv[2] or None)
-project.create_project(Path(sys.argv[1]), (from_text(f"s:{i}", f"Lena {i}") for i in range(20)), settings, "Mark names.")
+project.create_project(Path(sys.argv[1]), (Sentence.from_text(f"Lena {i}", f"s:{i}") for i in range(20)), settings, "Mark names.")
 """
 
 

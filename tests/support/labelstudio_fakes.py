@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seqmix.app.trainer_process import guesses
-from seqmix.data.tagset import OUTSIDE, TagSet
+from seqmix.app.suggesting import guesses
+from seqmix.data.tagset import TagSet
 from seqmix.errors import SeqMixError
 from seqmix.loop.learner import ActiveLearner
 from seqmix.query.policies import FIRST
@@ -17,8 +17,9 @@ from seqmix.serve.labelstudio.protocol import Backend
 from seqmix.serve.labelstudio.protocol import Parts as BackendParts
 from seqmix.serve.project import START, Project, create_project, open_project
 from seqmix.serve.settings import ProjectSettings
+from seqmix.serve.trainer.parts import Parts
 from seqmix.serve.trainer.process import Heartbeat
-from seqmix.serve.trainer.trainer import Parts, Trainer
+from seqmix.serve.trainer.trainer import Trainer
 from seqmix.testing import WordTagger
 
 CONFIG = (
@@ -72,9 +73,7 @@ class ThreadTrainer:
 
 def parts(project: Project, policy: str = "nte", fit: Any = None, **more: Any) -> Parts:
     """Return the parts of a trainer; `fit` takes the place of what a training does."""
-    tags = TagSet.ordered(
-        [OUTSIDE, *(prefix + tag for tag in project.settings.tags for prefix in ("B-", "I-"))]
-    )
+    tags = TagSet.of_types(project.settings.tags)
     place = project.models / START
     start = WordTagger.load(place) if place.exists() else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from zlib import crc32
@@ -26,6 +27,7 @@ class FakeView:
     path: dict[str, tuple[tuple[str, ...], float]] = field(default_factory=dict)
     vectors: dict[str, np.ndarray] = field(default_factory=dict)
     labeled: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.float32))
+    tags: Counter[str] = field(default_factory=Counter)
     vote: dict[str, np.ndarray] = field(default_factory=dict)
     masks: dict[str, np.ndarray] = field(default_factory=dict)
     past: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
@@ -54,6 +56,9 @@ class FakeView:
     def labeled_embeddings(self) -> np.ndarray:
         return self.labeled
 
+    def labeled_tags(self) -> Counter[str]:
+        return self.tags
+
     def votes(self) -> Iterator[tuple[str, np.ndarray]]:
         return ((id, self.vote[id]) for id in self.ids)
 
@@ -81,7 +86,11 @@ def distributions(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 def make_view(n: int, seed: int = 0, rounds: int = 2, entity_free: float = 0.4) -> FakeView:
     """A whole pool of n sentences of 1 to 8 tokens."""
-    view = FakeView([], labeled=np.random.default_rng(seed).normal(size=(3, 6)).astype(np.float32))
+    view = FakeView(
+        [],
+        labeled=np.random.default_rng(seed).normal(size=(3, 6)).astype(np.float32),
+        tags=Counter({"O": 80, "B-PER": 15, "B-LOC": 5}),
+    )
     for i in range(n):
         id = f"s{i}"
         rng = np.random.default_rng([seed, crc32(id.encode())])

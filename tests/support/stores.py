@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from seqmix.data.sentence import Sentence
-from seqmix.data.text import from_text
 from seqmix.serve.store.annotators import add_annotator, find_annotator
 from seqmix.serve.store.queue import unlabeled_ids
 from seqmix.serve.store.records import Annotator, Mark, loads
@@ -26,7 +25,9 @@ def small_store(
     """A store with n sentences of five tokens, s:0 to s:n-1, and some annotators; the first is the admin."""
 
     def fill(store: Store) -> None:
-        add_sentences(store, (from_text(f"s:{i}", f"Lena {i} left Oslo .") for i in range(n)))
+        add_sentences(
+            store, (Sentence.from_text(f"Lena {i} left Oslo .", f"s:{i}") for i in range(n))
+        )
         reserve_audit(store, audit)
 
     store = create_store(url, TAGS, fill)
@@ -67,6 +68,13 @@ def unlabeled(store: Store) -> list[Sentence]:
 
 def count_sentences(store: Store) -> int:
     return sum(1 for _ in read_sentences(store))
+
+
+def plan(store: Store, statement: Any) -> list[str]:
+    """How SQLite would run a statement: a line for each table it scans or searches."""
+    with store.reading() as conn:
+        sql = statement.compile(conn, compile_kwargs={"literal_binds": True})
+        return [row[-1] for row in conn.execute(text(f"EXPLAIN QUERY PLAN {sql}"))]
 
 
 def suggestion_of(store: Store, id: str) -> tuple[Any, int | None]:

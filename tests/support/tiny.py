@@ -116,6 +116,18 @@ def write_bert(folder: Path, dropout: float = 0.1, pooler: bool = False) -> str:
     return str(folder)
 
 
+def write_masked_lm(folder: Path) -> str:
+    """The same BERT with a masked-LM head, so that it can read text."""
+    from seqmix.starter import load_encoder
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(7)
+        model, tokenizer = load_encoder(write_bert(folder / "bare"), masked_lm=True)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
 def write_roberta(folder: Path, max_length: int | None = 64) -> str:
     """A RoBERTa, whose positions are counted from behind the padding id."""
     tokenizer = roberta_tokenizer(max_length)

@@ -181,3 +181,28 @@ def test_the_crf_loss_is_the_negative_log_likelihood_a_word():
         total -= torch.log_softmax(value, 0)[at].item()
 
     assert network.loss(scores, rows, LENGTHS).item() == pytest.approx(total / WORDS, abs=1e-9)
+
+
+def test_a_sentence_counts_as_much_as_its_weight(network):
+    rows, scores = mixed_rows(), draw(1, WORDS, TAGS)
+    weights = torch.tensor([1.0, 0.5, 0.25], dtype=torch.float64)
+
+    parts = [
+        (network.loss(s, r, (len(s),)).item(), int((~torch.isnan(r[:, 0])).sum()))
+        for s, r in zip(scores.split(LENGTHS), rows.split(LENGTHS), strict=True)
+    ]
+
+    total = sum(w * count for w, (_, count) in zip(weights.tolist(), parts, strict=True))
+    expected = (
+        sum(w * loss * n for w, (loss, n) in zip(weights.tolist(), parts, strict=True)) / total
+    )
+    actual = network.loss(scores, rows, LENGTHS, weights).item()
+    assert actual == pytest.approx(expected, abs=1e-12)
+
+
+def test_weights_of_one_change_nothing(network):
+    rows, scores = mixed_rows(), draw(1, WORDS, TAGS)
+
+    weighted = network.loss(scores, rows, LENGTHS, torch.ones(3, dtype=torch.float64))
+
+    assert weighted.item() == network.loss(scores, rows, LENGTHS).item()

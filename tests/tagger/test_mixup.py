@@ -33,9 +33,9 @@ def started(encoder: str) -> tuple[Tagger, object]:
 
 def test_every_word_has_a_partner_of_another_sentence_at_its_place(bert: str) -> None:
     lengths = (4, 2, 6)
-    mixup = Mixup(
-        *(torch.from_numpy(values) for values in draw_mixup(lengths, 8.0, np.random.default_rng(1)))
-    )
+    rows = [np.zeros((length, 3), dtype=np.float32) for length in lengths]
+    mixup = draw_mixup(rows, Settings(mixup=8.0), np.random.default_rng(1))
+    assert mixup is not None
     starts = [0, 4, 6]
 
     assert len(mixup.partners) == len(mixup.weights) == 12
@@ -60,14 +60,43 @@ def test_a_weight_of_one_changes_nothing_and_a_smaller_one_moves_only_towards_th
         plain = network.hidden(batch)
         same = network.hidden(batch, Mixup(partners, torch.ones(12)))
         mixed = network.hidden(batch, Mixup(partners, torch.full((12,), 0.6)))
-        embedded = network._mixed(batch, Mixup(partners, torch.full((12,), 0.6))).flatten(0, 1)[
-            batch.words
-        ]
-        words = network.encoder.get_input_embeddings()(batch.ids).flatten(0, 1)[batch.words]
+        states = network.encoder.get_input_embeddings()(batch.ids)
+        moved = Mixup(partners, torch.full((12,), 0.6)).states(states, batch.words)
+        embedded, words = moved.flatten(0, 1)[batch.words], states.flatten(0, 1)[batch.words]
 
     torch.testing.assert_close(same, plain)
     assert (mixed - plain).abs().max() > 1e-3
     torch.testing.assert_close(embedded, 0.6 * words + 0.4 * words.flip(0))
+
+
+def test_words_can_be_mixed_on_their_way_into_a_layer(still_bert: str) -> None:
+    tagger, batch = started(still_bert)
+    network, _, _ = tagger._ready()
+    partners = torch.arange(11, -1, -1)
+    seen = []
+    watch = network.encoder.encoder.layer[1].register_forward_hook(
+        lambda _, inputs, __: seen.append(inputs[0].flatten(0, 1)[batch.words])
+    )
+    with torch.no_grad(), watch:
+        network.hidden(batch)
+        network.hidden(batch, Mixup(partners, torch.full((12,), 0.6), layer=1))
+        network.hidden(batch)
+
+    plain, mixed, after = seen
+    torch.testing.assert_close(mixed, 0.6 * plain + 0.4 * plain.flip(0))
+    torch.testing.assert_close(after, plain)
+
+
+def test_partners_of_the_same_tag_may_be_in_any_sentence_and_keep_the_tags() -> None:
+    rows = [np.eye(3, dtype=np.float32)[list(tags)] for tags in ((1, 0, 0, 2), (1, 0), (0, 2))]
+    settings = Settings(mixup=8.0, mixup_partners="tag", mixup_layer=2)
+    pairs = draw_mixup(rows, settings, np.random.default_rng(3))
+    tags = np.concatenate(rows).argmax(axis=1)
+
+    assert pairs is not None and pairs.layer == 2
+    assert (tags[pairs.partners] == tags).all()
+    assert sorted(pairs.partners.tolist()) == list(range(8))
+    assert (pairs.partners != np.arange(8)).any()
 
 
 def test_training_with_mixup_learns_and_repeats(bert: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -314,6 +315,20 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended(bert):
     )
 
 
+def test_sentences_of_little_weight_teach_little(bert):
+    right = [Sentence(f"a{n}", ("Lena", "left"), ("B-PER", "O")) for n in range(8)]
+    wrong = [Sentence(f"b{n}", ("Lena", "left"), ("O", "B-PER")) for n in range(16)]
+    settings = Settings(epochs=20, batch_size=8, lr=1e-3)
+
+    def learned(weight: float) -> tuple[str, ...]:
+        noise = [replace(sentence, weight=weight) for sentence in wrong]
+        tagger = Tagger(bert, settings=settings).fit([*right, *noise], np.random.default_rng(0))
+        return next(tagger.best_paths([right[0].unlabeled()]))[0].tags
+
+    assert learned(0.01) == ("B-PER", "O")
+    assert learned(1.0) == ("O", "B-PER")
+
+
 def test_a_cold_start_forgets(bert):
     tagger = Tagger(bert, "linear", Settings(steps=60, lr=3e-3)).fit(tiny.toy(), rng())
     tagger.settings = Settings(steps=1, lr=1e-6)
@@ -397,10 +412,10 @@ def test_a_saved_tagger_is_safe_to_open(saved):
 
 
 def test_saving_over_a_tagger_replaces_it_and_leaves_nothing_beside(tagger, saved):
-    (saved / "stray.txt").write_text("from before")
+    (saved / "merges.txt").write_text("of the tokenizer before")
     tagger.save(saved)
 
-    assert not (saved / "stray.txt").exists()
+    assert not (saved / "merges.txt").exists()
     assert [path.name for path in saved.parent.iterdir()] == ["model"]
 
 

@@ -1,4 +1,4 @@
-"""The only file that names concrete classes: plain tables from name to part."""
+"""Make augmenters, tables of embeddings and loaders of taggers from the settings that name them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from seqmix.app.taggers import absolute_name, load_tagger
 from seqmix.augment.combined import Together
 from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.replacement import Replacement
@@ -25,12 +26,13 @@ from seqmix.augment.settings import (
     base_of,
 )
 from seqmix.augment.single_thread import SingleThread
-from seqmix.augment.table import Table, contextual_table, encoder_table, vocabulary_table
+from seqmix.augment.table import Table
+from seqmix.augment.table_sources import contextual_table, encoder_table, vocabulary_table
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError
-from seqmix.loop.schedule import at
 from seqmix.protocols import Augmenter
+from seqmix.settings import at
 from seqmix.starter import STARTER
 from seqmix.tagger import Settings, Tagger
 
@@ -109,11 +111,11 @@ def _starter_table(distance: Any) -> Table:
 
 def tagger_loader(
     folders: Sequence[Path], device: str | None, int8: bool = False
-) -> Callable[[], Sequence[Tagger]]:
+) -> Callable[[], Sequence[Any]]:
     """Return a function that loads taggers and can be sent to a worker."""
-    return partial(_load_taggers, tuple(folder.absolute() for folder in folders), device, int8)
+    return partial(_load_taggers, tuple(map(absolute_name, folders)), device, int8)
 
 
-def _load_taggers(folders: Sequence[Path], device: str | None, int8: bool) -> list[Tagger]:
-    taggers = [Tagger.load(folder, device) for folder in folders]
+def _load_taggers(names: Sequence[str], device: str | None, int8: bool) -> list[Any]:
+    taggers = [load_tagger(name, device) for name in names]
     return [tagger.int8() for tagger in taggers] if int8 else taggers

@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, Mapping[str, Entry]] = {  # in the order of --help
             "seqmix annotate names",
         ),
         "export": Entry(
-            "Export a project's labels to a file, or a tagger for Hugging Face.",
+            "Export a project's labels to a file, or a tagger to hf, onnx, spacy and others.",
             "seqmix export names --out labels.conll",
         ),
         "labelstudio": Entry(
@@ -50,8 +50,8 @@ COMMANDS: Mapping[str, Mapping[str, Entry]] = {  # in the order of --help
             "seqmix labelstudio --folder names",
         ),
         "project": Entry(
-            "Show or change a project's settings and annotators, or back it up.",
-            "seqmix project names --add omar",
+            "Show or change a project's settings, tags and annotators, or back it up.",
+            "seqmix project names annotator add omar",
         ),
     },
     "Train": {
@@ -67,6 +67,10 @@ COMMANDS: Mapping[str, Mapping[str, Entry]] = {  # in the order of --help
             "Tag sentences; labels they already have are ignored.",
             "seqmix predict ner notes.txt --out notes.jsonl --confidence",
         ),
+        "serve": Entry(
+            "Serve a tagger's predictions over HTTP.",
+            "seqmix serve ner",
+        ),
         "adapt": Entry(
             "Adapt an encoder to unlabeled text before a tagger is trained on it.",
             "seqmix adapt notes.txt --out encoder",
@@ -80,10 +84,6 @@ COMMANDS: Mapping[str, Mapping[str, Entry]] = {  # in the order of --help
         "simulate": Entry(
             "Run the whole loop on labeled data: query, label, augment, train, evaluate.",
             "seqmix simulate --preset demo --data gazette --out runs/a",
-        ),
-        "status": Entry(
-            "Show the progress of a run or a project.",
-            "seqmix status runs/a",
         ),
         "report": Entry(
             "Write an HTML report comparing runs.",
@@ -106,17 +106,17 @@ COMMANDS: Mapping[str, Mapping[str, Entry]] = {  # in the order of --help
             "seqmix convert export.json train.conll",
         ),
         "info": Entry(
-            "Describe a tagger, a corpus, a pool or this installation.",
-            "seqmix info train.conll",
+            "Describe a run, a project, a tagger, a corpus, a pool or this installation.",
+            "seqmix info runs/a",
         ),
     },
 }
 WELCOME = """\
 seqmix: from raw text and a few labels to a good tagger. Three commands to try:
 
-  seqmix init names --text notes.txt --tags PER,ORG,LOC    your text; then: seqmix annotate names
-  seqmix train gazette:train --out ner                     a tagger, from the sample or your file
-  seqmix simulate --preset demo --data gazette --out run   active learning with SeqMix, simulated
+  seqmix init names --text notes.txt --tags PER,ORG,LOC     your text; then: seqmix annotate names
+  seqmix train gazette:train --quick --limit 100 --out ner  a tagger; then: seqmix predict ner FILE
+  seqmix simulate --preset demo --data gazette --out run    active learning with SeqMix, simulated
 
 seqmix --help lists all commands; seqmix COMMAND --help ends with an example."""
 

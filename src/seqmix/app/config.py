@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from seqmix.app.sections import Adapt, Data, Loop, Query, Tagging, Training
+from seqmix.app.sections import Adapt, Data, Loop, Mixed, Query, Tagging, Training
 from seqmix.augment.settings import AugmentSettings
 from seqmix.errors import ConfigError
 from seqmix.loop.selftraining import SelfTraining
@@ -23,6 +23,7 @@ from seqmix.query.policies import POLICIES
 from seqmix.settings import STRICT, explain
 
 PRESETS = Path(__file__).parent / "presets"
+FEW_LABELS = "few-labels"  # the preset that is the recipe of projects and of seqmix train
 # Defaults that have changed, as they were: the digest leaves these out, and not the new ones.
 _FIRST = {"augment": {"score_range": "0,500"}}
 _MEASURED_AS = {"mention+sub": "best"}  # variants as digests of older results call them
@@ -43,6 +44,7 @@ class Config(BaseModel):
     self_training: SelfTraining = SelfTraining()
     query: Query = Query()
     augment: AugmentSettings = AugmentSettings()
+    mixed: Mixed = Mixed()
     loop: Loop = Loop()
 
     @model_validator(mode="after")
@@ -62,6 +64,8 @@ class Config(BaseModel):
             )
         if not self.self_training.teachers and self.self_training.generations > 1:
             raise ValueError("self_training.generations needs self_training.teachers")
+        if not self.self_training.teachers and self.mixed.variant != "none":
+            raise ValueError("mixed.variant needs self_training.teachers")
         if self.loop.slice is not None and self.loop.slice < self.loop.seed_size:
             raise ValueError(
                 f"loop.slice must be at least loop.seed_size ({self.loop.seed_size}); "

@@ -40,6 +40,18 @@ def count(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
+def duration(seconds: float) -> str:
+    """Return seconds as people say them: 80 s, 12 min or 2.5 h."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage: 0.8127 -> 81.3."""
+    return f"{100 * share:.1f}"
+
+
 @contextmanager
 def progress(what: str, unit: str = "steps") -> Iterator[Callable[..., None]]:
     """Yield a function of (done, total, loss) that shows a bar, or a line every ten seconds."""

@@ -12,6 +12,7 @@ import typer
 
 from seqmix.data import formats
 from seqmix.data.scheme import SCHEMES
+from seqmix.data.tokenizers import TOKENIZERS
 from seqmix.errors import ConfigError
 
 
@@ -30,10 +31,11 @@ READ_KEYS: dict[str, Key] = {
     "comment": Key("CoNLL: the start of comment lines", str, "comment"),
     "key": Key("CoNLL-U: UPOS, XPOS or a key of the MISC column", str, "key"),
     "misaligned": Key("a span that cuts a token", ("error", "expand", "drop"), "misaligned"),
+    "tokens": Key("how raw text is split into tokens", tuple(TOKENIZERS), "tokenizer"),
 }
 EXTRA_READ_KEYS: dict[str, Key] = {
     "column": Key("CSV: the column of the text"),
-    "unit": Key("raw text: what a sentence is", ("line", "paragraph")),
+    "unit": Key("raw text: what a sentence is", ("sentence", "line", "paragraph")),
     "ids": Key("keep the data's ids, or use a digest of the tokens", ("given", "content")),
 }
 WRITE_KEYS: dict[str, Key] = {
@@ -44,18 +46,18 @@ WRITE_KEYS: dict[str, Key] = {
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How input is read: what --read said."""
 
     format: str | None
     options: formats.Options
     column: str | None = None
-    unit: str = "line"
+    unit: str = "sentence"
     ids: str = "given"
 
 
 @dataclass(frozen=True)
-class Writing:
+class WriteOptions:
     """How output is written: what --to said."""
 
     format: str | None
@@ -75,6 +77,18 @@ def read_option(*extra: str) -> Any:
         metavar="FORMAT:KEY=VALUE,...",
         help="How to read the data when the guess is wrong, such as conll:tag=3,token=1 or "
         f"misaligned=drop. Formats: {', '.join(names)}. Keys: {_described(keys)}.",
+        show_default=False,
+    )
+
+
+def to_option(more: str = "") -> Any:
+    """Return the option --to, with what else a command can write."""
+    return typer.Option(
+        metavar="FORMAT:KEY=VALUE,...",
+        help="The format to write, if the file's name does not tell, such as "
+        "conll:scheme=BIOES. Formats: "
+        f"{', '.join(name for name, format in formats.FORMATS.items() if format.write)}. "
+        f"Keys: {_described(WRITE_KEYS)}.{more}",
         show_default=False,
     )
 
@@ -101,19 +115,9 @@ Data = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Read = Annotated[str, read_option()]
-To = Annotated[
-    str,
-    typer.Option(
-        metavar="FORMAT:KEY=VALUE,...",
-        help="The format to write, when the name of the file does not tell, such as "
-        "conll:scheme=BIOES. Formats: "
-        f"{', '.join(name for name, format in formats.FORMATS.items() if format.write)}. "
-        f"Keys: {_described(WRITE_KEYS)}.",
-        show_default=False,
-    ),
-]
+To = Annotated[str, to_option()]
 Device = Annotated[
-    str | None, typer.Option(help="cpu or cuda; the best there is by default.", show_default=False)
+    str | None, typer.Option(help="cpu or cuda; by default the best available.", show_default=False)
 ]
 Seed = Annotated[
     int, typer.Option(help="Random seed: same seed, same bytes.", callback=_checked_seed)
@@ -121,28 +125,28 @@ Seed = Annotated[
 Engine = Annotated[
     str,
     typer.Option(
-        help="Who does the work: local (processes of this machine, or one GPU), "
+        help="Where the work is done: local (processes on this machine, or one GPU), "
         "ray (a new Ray on this machine) or ray:ADDRESS (a cluster: auto or host:port)."
     ),
 ]
 
 
-def parse_read(text: str, *extra: str, **defaults: Any) -> Reading:
+def parse_read(text: str, *extra: str, **defaults: Any) -> ReadOptions:
     """Parse --read: `conll:tag=-1,token=0` is a format and keys; either may be left out."""
     keys = READ_KEYS | {name: EXTRA_READ_KEYS[name] for name in extra}
     names = [*formats.FORMATS, *(["csv"] if "column" in extra else [])]
     format, values = _parse("--read", text, keys, names)
     rest = {name: value for name, value in values.items() if name in extra}
-    return Reading(format, formats.Options(**(defaults | _options(values, keys))), **rest)
+    return ReadOptions(format, formats.Options(**(defaults | _options(values, keys))), **rest)
 
 
-def parse_to(text: str, base: formats.Options | None = None) -> Writing:
+def parse_to(text: str, base: formats.Options | None = None) -> WriteOptions:
     """Parse --to: `conll:scheme=BIOES`; what it leaves open is as in `base`."""
     names = [name for name, format in formats.FORMATS.items() if format.write]
     format, values = _parse("--to", text, WRITE_KEYS, names)
     if "harden" in values:
         values["harden"] = values["harden"] == "yes"
-    return Writing(format, replace(base or formats.Options(), **_options(values, WRITE_KEYS)))
+    return WriteOptions(format, replace(base or formats.Options(), **_options(values, WRITE_KEYS)))
 
 
 def _options(values: Mapping[str, Any], keys: Mapping[str, Key]) -> dict[str, Any]:

@@ -17,31 +17,37 @@ from seqmix.app.config import Config
 from seqmix.app.provenance import folder_digest
 from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.seqmix import characters
-from seqmix.data.locks import locked
+from seqmix.augment.settings import AugmentSettings
+from seqmix.data.files import locked
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError
 from seqmix.loop.guard import Guard
 from seqmix.loop.learner import ActiveLearner, Fit
+from seqmix.loop.mixed_lessons import mixed_lessons
 from seqmix.loop.pool import labels_of
 from seqmix.loop.run import Plan
-from seqmix.loop.schedule import at
 from seqmix.loop.seeds import generator, table_generator
-from seqmix.loop.selftraining import self_trained
+from seqmix.loop.selftraining import MoreLessons, self_trained
 from seqmix.loop.stopping import Stopping
 from seqmix.protocols import Augmenter
 from seqmix.protocols import Tagger as AnyTagger
 from seqmix.query.policies import combined
+from seqmix.settings import at
 from seqmix.tagger import Settings, Tagger
 from seqmix.tagger.training.loop import Progress
 
 
 def build_plan(
-    config: Config, splits: dict[str, list[Sentence]], place: Path | None = None
+    config: Config,
+    splits: dict[str, list[Sentence]],
+    place: Path | None = None,
+    reading: Progress | None = None,
+    training: Progress | None = None,
 ) -> Plan:
     """Return the plan of a simulated run, whose pool is the training data.
 
-    Adapted encoders are kept in `place`.
+    Adapted encoders are kept in `place`; the steps of adapting and of training can be followed.
     """
     # duplicates are asked once, so they count once, or the last round would run dry
     unique = {sentence.tokens: sentence for sentence in reversed(splits["train"])}
@@ -49,8 +55,8 @@ def build_plan(
     chosen, loop = _draw(train, config), config.loop
     seed_set = chosen[: loop.seed_size]
     text = [sentence.unlabeled() for sentence in train]
-    encoder = encoder_of(config, text, place)
-    learner, guard = build_learner(config, TagSet.of(train), seed_set, text, encoder)
+    encoder = encoder_of(config, text, place, reading)
+    learner, guard = build_learner(config, TagSet.of(train), seed_set, text, encoder, training)
     return Plan(
         learner=learner,
         seed_set=seed_set,
@@ -91,11 +97,16 @@ def _draw(train: Sequence[Sentence], config: Config) -> list[Sentence]:
 
 
 def encoder_of(
-    config: Config, text: Sequence[Sentence], place: Path | None, progress: Progress | None = None
+    config: Config,
+    text: Sequence[Sentence],
+    place: Path | None,
+    progress: Progress | None = None,
+    resumes: bool = False,
 ) -> Callable[[], str]:
     """Return a function that gives the encoder's name, and adapts it to the text first if asked to.
 
     The same encoder, text and seed are adapted once, by whichever run comes first.
+    With `resumes`, a killed adaptation leaves a checkpoint for the next one.
     """
     if not config.adapt.epochs:
         return lambda: config.tagger.encoder
@@ -107,25 +118,33 @@ def encoder_of(
 
     @cache
     def encoder() -> str:
-        from seqmix.tagger.adaptation.adapt import AdaptSettings, adapt
+        from seqmix.tagger.adaptation.adapt import adapt
+        from seqmix.tagger.settings import AdaptSettings
 
-        tokens = [sentence.tokens for sentence in text]
-        source = Path(config.tagger.encoder)
-        local = [folder_digest(source)] if source.is_dir() else []
-        described = json.dumps(
-            [config.tagger.encoder, asdict(config.adapt), config.seed, tokens, *local]
-        )
-        folder = place / hashlib.sha256(described.encode()).hexdigest()[:12]
+        folder = adapted_folder(config, text, place)
         # several runs of a sweep may want the same encoder
         with locked(folder.with_suffix(".lock"), wait=True):
             if not folder.exists():
                 epochs, lr = config.adapt.epochs, config.adapt.lr
                 settings = AdaptSettings(epochs=epochs, lr=lr, seed=config.seed)
                 name, device = config.tagger.encoder, config.tagger.device
-                adapt(name, tokens, settings, folder, device=device, progress=progress)
+                tokens = [sentence.tokens for sentence in text]
+                kept = folder.with_suffix(".checkpoint") if resumes else None
+                adapt(name, tokens, settings, folder, None, device, progress, kept)
         return str(folder)
 
     return encoder
+
+
+def adapted_folder(config: Config, text: Sequence[Sentence], place: Path) -> Path:
+    """Return the folder of the encoder as it is once adapted to this text."""
+    source = Path(config.tagger.encoder)
+    local = [folder_digest(source)] if source.is_dir() else []
+    tokens = [sentence.tokens for sentence in text]
+    described = json.dumps(
+        [config.tagger.encoder, asdict(config.adapt), config.seed, tokens, *local]
+    )
+    return place / hashlib.sha256(described.encode()).hexdigest()[:12]
 
 
 def build_learner(
@@ -139,15 +158,18 @@ def build_learner(
     """Return how to make the learner of a pool, and the guard if there is one."""
     encoder = encoder or (lambda: config.tagger.encoder)
     fit = _fit(config, tag_set, encoder, progress)
-    augmenter = _augmenters(config, seed_set, unlabeled, encoder)
+    augmenter = _augmenters(config.augment, config.seed, seed_set, unlabeled, encoder)
     learns = fit
     if config.self_training.teachers:
-        learns = self_trained(fit, lambda: unlabeled, config.self_training)
+        more = _mixed(config, seed_set, unlabeled, encoder)
+        learns = self_trained(fit, lambda: unlabeled, config.self_training, more)
     query, augment, steps = config.query, config.augment, config.training.steps_for
     learner = partial(
         ActiveLearner,
         tagger=learns,
-        policy=combined(query.policy, query.diverse, query.without_entity, query.tokens),
+        policy=combined(
+            query.policy, query.diverse, query.without_entity, query.tokens, query.apart
+        ),
         augmenter=augmenter,
         rate=augment.rate,
         steps=steps,
@@ -181,24 +203,48 @@ def _fit(
     return fit
 
 
-def _augmenters(
+def _mixed(
     config: Config,
+    seed_set: Sequence[Sentence],
+    unlabeled: Sequence[Sentence],
+    encoder: Callable[[], str],
+) -> MoreLessons | None:
+    """Return what gives a student mixed sentences, if it is to have any."""
+    how = config.mixed
+    if how.variant == "none":
+        return None
+    augmenters = _augmenters(how, config.seed, seed_set, unlabeled, encoder)
+
+    def more(
+        teachers: Sequence[AnyTagger], sentences: Sequence[Sentence], rng: np.random.Generator
+    ) -> Sequence[Sentence]:
+        augmenter, n = augmenters(0), round(how.rate * len(sentences))
+        assert augmenter is not None  # the variant is one
+        choice = how.labels, how.band, how.loss_weight
+        return mixed_lessons(augmenter, n, teachers, sentences, rng, *choice)
+
+    return more
+
+
+def _augmenters(
+    settings: AugmentSettings,
+    seed: int,
     seed_set: Sequence[Sentence],
     unlabeled: Sequence[Sentence],
     encoder: Callable[[], str],
 ) -> Callable[[int], Augmenter | None]:
     """Return the augmenter of each round; table and language model load once, when first used."""
-    settings = config.augment
 
     @cache
     def parts() -> dict[str, Any]:
-        rng = table_generator(config.seed)
+        rng = table_generator(seed)
         text = {sentence.tokens: sentence for sentence in (*seed_set, *unlabeled)}.values()
         table = build_table(
             settings.table, encoder(), settings.distance, seed_set, rng, unlabeled=unlabeled
         ).narrowed(text, settings.seen, settings.alphabetic, settings.min_count)
         judge = Perplexity(settings.lm, settings.base or "e") if settings.limits else None
-        return {"table": table, "alphabet": characters(text), "judge": judge}
+        alphabet = characters(text)
+        return {"table": table, "masked_lm": encoder(), "alphabet": alphabet, "judge": judge}
 
     def augmenter(round: int) -> Augmenter | None:
         if settings.variant == "none":

@@ -6,12 +6,14 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from seqmix.augment.settings import AnyVariant, AugmentSettings
+from seqmix.errors import ConfigError
+from seqmix.loop.mixed_lessons import Labels
 from seqmix.query.policies import POLICIES
-from seqmix.settings import Count, settings
+from seqmix.settings import Count, Positive, Rate, Share, settings
 from seqmix.tagger.settings import Head, LearningRate, Settings
 
 Natural = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(ge=1)]
 
 
 def _policy(name: str) -> str:
@@ -21,6 +23,15 @@ def _policy(name: str) -> str:
 
 
 Policy = Annotated[str, AfterValidator(_policy)]
+
+
+def _no_guard(folds: int) -> int:
+    if folds:
+        raise ValueError(
+            f"it must be 0, since only what [augment] generates has a guard; got {folds}; "
+            "set augment.guard instead"
+        )
+    return folds
 
 
 @settings
@@ -42,7 +53,7 @@ class Tagging:
     head: Head = "linear"
     """What turns words into tags."""
     device: str | None = None
-    """cpu or cuda; by default the best there is."""
+    """cpu or cuda; by default the best available."""
 
 
 @settings
@@ -68,6 +79,33 @@ class Adapt:
 
 
 @settings
+class Mixed(AugmentSettings):
+    """Mixed sentences that the student learns beside what its teachers tagged."""
+
+    variant: AnyVariant = "none"
+    """How they are generated, as in augment; none is off."""
+    alpha: Positive = 8.0
+    """λ ~ Beta(α, α)."""
+    guard: Annotated[int, AfterValidator(_no_guard)] = 0
+    """Always 0, since only what augment generates has a guard."""
+    rate: Rate = 1.0
+    """Mixed sentences for each one that the teachers learned from."""
+    score_range: str = "off"
+    """What a language model accepts, as in augment."""
+    labels: Labels = "mixed"
+    """Their tags: mixed as their words are, or what the teachers say."""
+    band: tuple[Share, Share] = (0.0, 1.0)
+    """Keep those between two quantiles of the teachers' agreement with the mixed tags."""
+    loss_weight: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """How much each counts in the student's loss."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.band[0] >= self.band[1]:
+            raise ConfigError(f"mixed.band must rise; got {list(self.band)}")
+
+
+@settings
 class Query:
     """Which sentences are asked for."""
 
@@ -77,9 +115,11 @@ class Query:
     """Sentences per round; a list has one number per round."""
     diverse: bool = False
     """Spread the sentences over the pool."""
+    apart: Annotated[int, Field(ge=0, le=1000)] = 0
+    """Ask for a template at most once among this many questions in a row; 0 and 1 are off."""
     without_entity: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of sentences in which the tagger finds nothing."""
-    tokens: Positive | None = None
+    tokens: Count | None = None
     """A budget in tokens per round; size is then the largest number of sentences."""
 
 
@@ -91,7 +131,7 @@ class Loop:
     """Labeled sentences to begin with."""
     rounds: Annotated[int, Field(ge=0, le=100_000)] = 5
     """Rounds after the seed set."""
-    slice: Positive | None = None
+    slice: Count | None = None
     """Use this many sentences of the training data, drawn at random."""
     warm: bool = False
     """Continue from the last round's tagger instead of the pretrained encoder."""

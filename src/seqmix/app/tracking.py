@@ -1,22 +1,25 @@
-"""Send the figures of a run to MLflow or TensorBoard (extra `track`)."""
+"""Send the figures of a run to MLflow, TensorBoard or Weights & Biases (extra `track`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from seqmix.app.config import Config
 from seqmix.errors import ConfigError, MissingExtraError
+from seqmix.extras import import_extra
 from seqmix.loop.round_record import RoundRecord
 
-TRACKERS = ("none", "mlflow", "tensorboard")
+TRACKERS = ("none", "mlflow", "tensorboard", "wandb")
 Track = Callable[[RoundRecord], None]
 
 
 def tracker(kind: str, folder: Path, config: Config) -> Track:
     """Return a function to call with each finished round.
 
-    TensorBoard writes into the run directory, MLflow where its settings say.
+    TensorBoard writes into the run directory, Weights & Biases keeps its copy there, MLflow writes
+    where its settings say.
     """
     if kind == "none":
         return lambda record: None
@@ -24,6 +27,8 @@ def tracker(kind: str, folder: Path, config: Config) -> Track:
         return _tensorboard(folder / "tensorboard")
     if kind == "mlflow":
         return _mlflow(config)
+    if kind == "wandb":
+        return _wandb(folder, config)
     raise ConfigError(f"--track must be one of {', '.join(TRACKERS)}; got {kind!r}")
 
 
@@ -69,5 +74,35 @@ def _mlflow(config: Config) -> Track:
             client.log_metric(run, name.replace("/", "_"), value, step=record.labeled)
         if record.stop is not None:
             client.set_terminated(run)
+
+    return track
+
+
+def _wandb(folder: Path, config: Config) -> Track:
+    wandb = import_extra("wandb", "track", "tracking with Weights & Biases")
+    if wandb.setup().settings.mode == "online" and not wandb.api.api_key:
+        raise ConfigError(
+            "Weights & Biases does not know you: run wandb login, "
+            "or set WANDB_MODE=offline to keep the figures in the run directory"
+        )
+    runs: list[Any] = []  # begun with the first round, when there is a directory
+
+    def track(record: RoundRecord) -> None:
+        if not runs:
+            runs.append(
+                wandb.init(
+                    project="seqmix",
+                    group=f"{config.arm} {config.digest}",
+                    name=f"{config.arm} seed {config.seed}",
+                    config=config.model_dump(mode="json"),
+                    dir=str(folder),
+                    settings=wandb.Settings(
+                        silent=True, console="off", disable_git=True, save_code=False
+                    ),
+                )
+            )
+        runs[0].log(dict(figures(record)), step=record.labeled)
+        if record.stop is not None:
+            runs[0].finish()
 
     return track

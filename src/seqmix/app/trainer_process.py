@@ -7,79 +7,97 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from seqmix.app.console import say
 from seqmix.app.project_config import project_config
-from seqmix.data.sentence import Sentence
-from seqmix.data.tagset import OUTSIDE, TagSet
+from seqmix.app.sections import Tagging, Training
+from seqmix.app.stages.names import Stages, Watch
+from seqmix.app.suggesting import build_suggest, guesses
+from seqmix.app.taggers import load_tagger
+from seqmix.data.tagset import TagSet
 from seqmix.errors import SeqMixError
 from seqmix.protocols import Tagger as AnyTagger
-from seqmix.serve.project import START, Project, open_project
+from seqmix.protocols import Trainable
+from seqmix.serve.project import Project, open_project
+from seqmix.serve.trainer.lessons import TEACHERS
+from seqmix.serve.trainer.parts import Parts
 from seqmix.serve.trainer.process import work
-from seqmix.serve.trainer.suggestions import Guess
-from seqmix.serve.trainer.trainer import Parts
+from seqmix.tagger.training.plain import enough_steps
 
-# Least optimizer steps per epoch: of the first model, which must come soon, and of later ones with
-# few sentences and with many, generated ones included. Ten epochs are 60, 300 and 600 steps, behind
-# which are the figures of docs/defaults.md.
-_QUICK, _FEW, _MANY, _MANY_SENTENCES = 6, 30, 60, 400
+_QUICK = 6  # optimizer steps per epoch of the first model, which must come soon
 
 
-def build_parts(project: Project) -> Parts:
-    """Return what the trainer of a project works with."""
+def build_parts(
+    project: Project, watch: Watch = lambda stage: lambda done, total, loss: None
+) -> Parts:
+    """Return what the trainer of a project works with; `watch` hears how far a training is."""
     import torch
 
     from seqmix.app.plan import build_learner
+    from seqmix.app.stages.reading import AdaptedEncoder
+    from seqmix.app.stages.teaching import fit_of, plain_fit_of, teach
+    from seqmix.loop.selftraining import student_of
     from seqmix.query.policies import FIRST, combined
-    from seqmix.tagger import Tagger
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or 1))  # set by the server
     config = project_config(project.folder, project.settings)
-    tag_set = TagSet.ordered(
-        [OUTSIDE, *(prefix + tag for tag in project.settings.tags for prefix in ("B-", "I-"))]
-    )
-    training, query = config.training, config.query
-    learner, _ = build_learner(config, tag_set, ())
-    policy = combined(query.policy, query.diverse)  # the trainer keeps the quota in its ranking
+    tag_set = TagSet.of_types(project.settings.tags)
+    training, query, how = config.training, config.query, config.self_training
+    start = None if project.start is None else load_tagger(project.start, config.tagger.device)
+    same_tags = _has_tags(start, tag_set)
+    reads = config.adapt.epochs and not same_tags  # or a tagger to begin with is trained further
+    reading = AdaptedEncoder(project, config, watch) if reads else None
 
-    start = None
-    if (folder := project.models / START).is_dir():
-        start = Tagger.load(folder, config.tagger.device)
-    same_tags = start is not None and set(start.tag_set.tags if start.tag_set else ()) == set(
-        tag_set.tags
-    )
+    def encoder() -> str:
+        return config.tagger.encoder if reading is None else reading.encoder
 
-    def steps(count: int) -> int:
-        per_epoch = _MANY if count >= _MANY_SENTENCES else _FEW
-        least = training.min_steps or per_epoch * training.epochs
-        return training.steps or max(least, training.total_steps(count))
-
-    def untrained(rng: np.random.Generator) -> AnyTagger:
-        return Tagger(config.tagger.encoder, device=config.tagger.device).start(tag_set, rng)
-
+    fit = fit_of(config, tag_set, encoder, Stages(0, watch).training)
+    plain = plain_fit_of(config, tag_set, encoder, Stages(0, watch).training)
+    quick = None if training.steps or training.min_steps or start else _QUICK * training.epochs
+    teachers = partial(teach, config, tag_set, encoder, project.models / TEACHERS, watch)
     return Parts(
-        learner=partial(learner, policy=policy, steps=steps, match_steps=False, warm=same_tags),
-        untrained=untrained,
+        learner=partial(
+            build_learner(config, tag_set, (), (), encoder)[0],
+            tagger=plain,
+            policy=combined(query.policy, query.diverse),  # quota and templates: as it ranks
+            match_steps=False,
+            warm=same_tags,
+        ),
+        untrained=partial(_untrained, config.tagger, tag_set),
         spread=FIRST,
         paths=guesses,
         without_entity=query.without_entity,
+        apart=query.apart,
         start=start,
-        quick=None
-        if training.steps or training.min_steps or start is not None
-        else _QUICK * training.epochs,
+        quick=quick,
+        steps=partial(_steps, training),
+        reading=reading,
+        suggest=build_suggest,
+        teach=teachers if how.teachers else None,
+        student=lambda lessons: student_of(fit, lessons, how),
     )
 
 
-def guesses(tagger: Any, sentences: Sequence[Sentence]) -> Iterator[Guess]:
-    """Yield what a tagger suggests for each sentence."""
-    for best in tagger.best_paths(sentences, by_token=True):
-        yield Guess(best[0].tags, best[0].probability, best[0].by_token)
+def _has_tags(start: AnyTagger | None, tag_set: TagSet) -> bool:
+    """Whether a tagger to begin with can be trained further; other libraries' only suggest."""
+    tags = start.tag_set.tags if isinstance(start, Trainable) and start.tag_set else ()
+    return set(tags) == set(tag_set.tags)
+
+
+def _untrained(settings: Tagging, tag_set: TagSet, rng: np.random.Generator) -> AnyTagger:
+    from seqmix.tagger import Tagger
+
+    return Tagger(settings.encoder, device=settings.device).start(tag_set, rng)
+
+
+def _steps(training: Training, labeled: int) -> int:
+    if training.steps or training.min_steps:
+        return training.steps_for(labeled)
+    return enough_steps(labeled, training.batch_size, training.epochs)
 
 
 def main(folder: str, parent: str) -> int:

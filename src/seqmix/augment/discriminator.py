@@ -32,7 +32,13 @@ _CHAT = ("<|im_start|>", "<|im_end|>")
 
 @dataclass
 class Perplexity:
-    """Scores sentences by a language model: `starter`, a Hugging Face name, or a folder."""
+    """The perplexity of sentences under a language model, as SeqMix's discriminator.
+
+    Args:
+        model: `starter`, a Hugging Face name, or a folder.
+        base: The base of the perplexity, `e` or `2`.
+        device: `cpu` or `cuda`; by default the best available.
+    """
 
     model: str = STARTER
     base: Base = "e"
@@ -55,7 +61,10 @@ class Perplexity:
     ) -> NDArray[np.float64]:
         """Return the perplexity of each sentence; `inf` where it certainly exceeds `above`.
 
-        `parents` names the parent of each sentence: a start that siblings share is read once.
+        Args:
+            sentences: What to score; no sentence is read twice.
+            parents: The parent of each sentence: a start that siblings share is read once.
+            above: The score above which the exact one does not matter, for all or for each.
         """
         highest = np.log(np.broadcast_to(np.asarray(above, dtype=float), (len(sentences),)))
         highest /= 1.0 if self.base == "e" else math.log(2)

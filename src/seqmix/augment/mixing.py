@@ -22,6 +22,7 @@ class Mixed:
     tokens: tuple[str, ...]
     tags: tuple[Row, ...]
     distances: tuple[float, ...]
+    choices: tuple[tuple[int, ...], ...] = ()  # the entries nearest to each mixed embedding
 
 
 def mix(
@@ -30,8 +31,9 @@ def mix(
     weights: Sequence[float],
     table: Table,
     any_case: bool = False,
+    choices: int = 0,
 ) -> list[Mixed]:
-    """Mix all pairs in one look-up.
+    """Mix all pairs in one look-up, which also lists so many `choices` for each new word.
 
     Neither a parent's word nor one of its pieces (`##gi` and `gi`) may come out; with `any_case`,
     in any casing, so that restoring the casing of a word cannot restore the word.
@@ -42,13 +44,14 @@ def mix(
         for (first, second), weight in zip(cuts, weights, strict=True)
         for word, partner in zip(first.tokens, second.tokens, strict=True)
     ]
-    nearest = iter(_nearest(positions, table, _ids_by_lower(table) if any_case else None))
+    by_lower = _ids_by_lower(table) if any_case else None
+    nearest = iter(_nearest(positions, table, by_lower, choices))
     mixed = []
     for pair, (first, second), weight in zip(pairs, cuts, weights, strict=True):
-        words, distances = zip(*islice(nearest, len(first)), strict=True)
+        words, distances, entries = zip(*islice(nearest, len(first)), strict=True)
         rows = zip(first.tags, second.tags, strict=True)
         tags = tuple(mix_rows(a, b, weight) for a, b in rows)
-        mixed.append(Mixed(pair, weight, words, tags, distances))
+        mixed.append(Mixed(pair, weight, words, tags, distances, entries if choices else ()))
     return mixed
 
 
@@ -125,17 +128,21 @@ def _nearest(
     positions: Sequence[tuple[str, str, float]],
     table: Table,
     by_lower: Mapping[str, Sequence[int]] | None,
-) -> list[tuple[str, float]]:
-    """Return the word nearest to each mixed embedding, and its distance."""
+    choices: int,
+) -> list[tuple[str, float, tuple[int, ...]]]:
+    """Return the word nearest to each mixed embedding, its distance, and the nearest entries."""
     if not positions:
         return []
     queries = np.stack(
         [weight * table.vector(a) + (1 - weight) * table.vector(b) for a, b, weight in positions]
     )
-    ids, distances = table.nearest(
-        queries, [_excluded((a, b), table, by_lower) for a, b, _ in positions]
-    )
-    return [(table.words[id], float(distance)) for id, distance in zip(ids, distances, strict=True)]
+    excluded = [_excluded((a, b), table, by_lower) for a, b, _ in positions]
+    ids, distances = table.nearest(queries, excluded)
+    near = table.near(queries, excluded, choices) if choices else [()] * len(ids)
+    return [
+        (table.words[id], float(distance), tuple(entries))
+        for id, distance, entries in zip(ids, distances, near, strict=True)
+    ]
 
 
 def _cut(sentences: Sequence[Sentence], stretch: Stretch) -> Sentence:

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqmix.augment.settings import Mixing
-from seqmix.data.scheme import spans
 from seqmix.data.sentence import Row, Sentence, heaviest
-from seqmix.data.tagset import OUTSIDE
+from seqmix.data.spans import OUTSIDE, spans
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ import numpy as np
 
 from seqmix.augment.settings import METHODS, Method
 from seqmix.data.augmented import Augmentation, Augmented, Lineage
-from seqmix.data.scheme import prefixed, spans, tag
-from seqmix.data.sentence import Sentence, Span
-from seqmix.data.tagset import OUTSIDE
+from seqmix.data.scheme import tag
+from seqmix.data.sentence import Sentence
+from seqmix.data.spans import OUTSIDE, Span, prefixed, spans
 from seqmix.errors import ConfigError
 
 _PATIENCE = 200  # tries per sentence in a row that may give nothing new
@@ -29,7 +29,12 @@ Change = Callable[[int, np.random.Generator], tuple[Sentence, Lineage] | None]
 
 @dataclass(frozen=True)
 class Replacement:
-    """A baseline; `probability` is that of replacing a token or shuffling a segment."""
+    """A baseline without a language model: `Replacement("mention").augment(sentences, n, rng)`.
+
+    Args:
+        method: `mention`, `token`, `shuffle` or `duplicate`.
+        probability: That of replacing a token (`token`) or shuffling a segment (`shuffle`).
+    """
 
     method: Method = "mention"
     probability: float = 0.3
@@ -48,6 +53,11 @@ class Replacement:
         """Generate up to n sentences with hard labels from parents in random order.
 
         A parent is used again only after all others.
+
+        Args:
+            sentences: The parents; those with missing labels are not used.
+            n: How many to generate; the result says why there are fewer, if there are.
+            rng: The source of all randomness.
         """
         whole = [
             sentence.hardened()

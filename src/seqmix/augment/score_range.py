@@ -16,6 +16,15 @@ class ScoreRange:
     """[low, high] in scores, in quantiles of the real sentences' scores, or in factors per word.
 
     A factor is how many times less probable each new word alone makes its parent.
+
+    >>> str(ScoreRange(0, 400, relative=True)), ScoreRange(0, 500).holds(620.0)
+    ('0x,400x', False)
+
+    Args:
+        low: The lowest score that is kept.
+        high: The highest.
+        quantiles: Whether both are quantiles of the scores of the real sentences, 0 to 1.
+        relative: Whether both are factors in place of scores.
     """
 
     low: float = 0.0

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from pydantic import SkipValidation
 
 from seqmix.augment.acceptance import Acceptance, Candidate, Judging
 from seqmix.augment.discriminator import Perplexity
-from seqmix.augment.mixing import Mixed, mix, rewritten
+from seqmix.augment.in_context import choose
+from seqmix.augment.mixing import Mixed, like, mix, rewritten
 from seqmix.augment.pairing import Pair, Pairing, default_cap
 from seqmix.augment.score_range import ScoreRange
 from seqmix.augment.settings import Mixing, base_of
-from seqmix.augment.table import Table, encoder_table
+from seqmix.augment.table import Table
+from seqmix.augment.table_sources import encoder_table
 from seqmix.augment.waves import Waves, wave_size
 from seqmix.data.augmented import Augmentation, Lineage
 from seqmix.data.scheme import is_legal
 from seqmix.data.sentence import Sentence
-from seqmix.data.tagset import OUTSIDE
+from seqmix.data.spans import OUTSIDE
 from seqmix.protocols import Discriminator
 from seqmix.settings import settings
+from seqmix.starter import STARTER
 
 _VISITS = 15  # pairs per sentence asked for when they are mixed again, as in the released code
 
@@ -36,6 +40,8 @@ class SeqMix(Mixing):
     """The words that can come out, with their embeddings."""
     discriminator: SkipValidation[Discriminator | None] = None
     """What scores sentences."""
+    masked_lm: str = STARTER
+    """The encoder that chooses words in context; the table is of its vocabulary."""
     alphabet: frozenset[str] = frozenset()
     """Characters a new word may have beside those of the sentences."""
     trace: bool = False
@@ -49,7 +55,13 @@ class SeqMix(Mixing):
     def augment(
         self, sentences: Sequence[Sentence], n: int, rng: np.random.Generator
     ) -> Augmentation:
-        """Generate up to n sentences, none twice and none unchanged; fewer only with a reason."""
+        """Generate up to n sentences, none twice and none unchanged; fewer only with a reason.
+
+        Args:
+            sentences: The parents, all or some of them labeled.
+            n: How many to generate.
+            rng: The source of all randomness; the same one gives the same sentences.
+        """
         groups = self.pairing.groups(sentences)
         if n < 1 or not groups:
             return Augmentation((), n, self._why_none(sentences) if n > 0 else None)
@@ -75,9 +87,10 @@ class SeqMix(Mixing):
             )
         ):
             weights = [self._weight(pair, seed, waves.visit) for pair in wave]
-            mixed = mix(sentences, wave, weights, table, self.keep_case)
+            mixed = mix(sentences, wave, weights, table, self.keep_case, self.in_context)
             accepted.counts["pairs"] += len(wave)
-            accepted.take(list(self._candidates(sentences, mixed, waves.visit)))
+            candidates = list(self._candidates(sentences, mixed, waves.visit))
+            accepted.take(self._in_context(candidates, mixed, table))
         return accepted.augmentation()
 
     def _weight(self, pair: Pair, seed: int, visit: int) -> float:
@@ -122,6 +135,24 @@ class SeqMix(Mixing):
                 legal = _legal(new) or not _legal(parent)
                 yield Candidate(new, lineage, places, parent, legal)
 
+    def _in_context(
+        self, candidates: list[Candidate], mixed: Sequence[Mixed], table: Table
+    ) -> list[Candidate]:
+        """Let a masked LM choose each new word among the nearest, if that is asked for."""
+        if not self.in_context:
+            return candidates
+        choices = [each.choices for each in mixed for _ in range(self.pairing.candidates)]
+        words = choose(
+            [(c.sentence, c.lineage.windows[c.lineage.into][0]) for c in candidates],
+            choices,
+            table,
+            self.masked_lm,
+        )
+        return [
+            replace(candidate, sentence=with_words(candidate, chosen, self.keep_case))
+            for candidate, chosen in zip(candidates, words, strict=True)
+        ]
+
     def _why_none(self, sentences: Sequence[Sentence]) -> str:
         """Return why there is nothing to pair."""
         labeled = [s for s in sentences if s.labeled]
@@ -147,6 +178,18 @@ def characters(sentences: Iterable[Sentence]) -> frozenset[str]:
     return frozenset(
         character for sentence in sentences for token in sentence.tokens for character in token
     )
+
+
+def with_words(candidate: Candidate, words: Sequence[str], keep_case: bool) -> Sentence:
+    """Return the candidate's sentence with other words in its window."""
+    start, end = candidate.lineage.windows[candidate.lineage.into]
+    if keep_case:
+        words = [
+            like(new, old)
+            for new, old in zip(words, candidate.parent.tokens[start:end], strict=True)
+        ]
+    tokens = candidate.sentence.tokens
+    return replace(candidate.sentence, tokens=(*tokens[:start], *words, *tokens[end:]))
 
 
 def _legal(sentence: Sentence) -> bool:

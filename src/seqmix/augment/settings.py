@@ -10,6 +10,7 @@ from seqmix.augment.score_range import ScoreRange, parse_score_range
 from seqmix.errors import ConfigError
 from seqmix.settings import Count, Positive, Rate, Share, settings
 
+Natural = Annotated[int, Field(ge=0, le=1000)]
 Variant = Literal["whole", "sub", "label"]
 Method = Literal["mention", "token", "shuffle", "duplicate"]
 Combined = Literal["mention+sub"]
@@ -63,6 +64,8 @@ class Mixing:
     """Windows of a fixed length, or the spans of entities."""
     partners: Literal["random", "similar"] = "random"
     """How partners are drawn: at random, or among the nearest in embedding space."""
+    in_context: Natural = 0
+    """Nearest entries among which a masked LM chooses each new word; 0: the nearest one."""
     keep_case: bool = False
     """Give a new word the casing of the word it replaces."""
     max_uses: Count | None = None

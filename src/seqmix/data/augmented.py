@@ -18,14 +18,22 @@ from seqmix.errors import DataError
 class Lineage:
     """How a sentence was made; replaying it gives the same sentence."""
 
-    method: str  # whole, sub, label, or the name of a baseline
-    parents: tuple[str, ...]  # sentence ids
-    windows: tuple[tuple[int, int], ...]  # the stretch of each parent, [start, end) in tokens
-    into: int = 0  # which parent was rewritten
-    weight: float | None = None  # λ: the share of the first parent
-    score: float | None = None  # the discriminator's
-    base: str = "e"  # of the perplexity: exp of the mean log-loss, or 2 to its power
-    distances: tuple[float, ...] = ()  # from each mixed embedding to the entry chosen
+    method: str
+    """whole, sub, label, or the name of a baseline."""
+    parents: tuple[str, ...]
+    """The ids of the sentences it was made from."""
+    windows: tuple[tuple[int, int], ...]
+    """The stretch of each parent, from start up to but not including end, in tokens."""
+    into: int = 0
+    """Which parent was rewritten."""
+    weight: float | None = None
+    """λ: the share of the first parent."""
+    score: float | None = None
+    """The discriminator's score."""
+    base: str = "e"
+    """The base of the perplexity: e or 2, to the power of the mean loss."""
+    distances: tuple[float, ...] = ()
+    """From each mixed embedding to the entry that was chosen."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +69,15 @@ class Augmentation(Sequence[Augmented]):
     """The result of an augmenter: sentences, how many were asked for, and why there are fewer."""
 
     outputs: tuple[Augmented, ...]
+    """What was generated."""
     asked: int
+    """How many sentences were asked for."""
     reason: str | None = None
-    rejected: tuple[Augmented, ...] = ()  # by the discriminator, if it was asked to keep them
-    # Pairs mixed, candidates scored, duplicates, …
+    """Why there are fewer, if there are."""
+    rejected: tuple[Augmented, ...] = ()
+    """What the discriminator rejected, with `trace=True`."""
     counts: Mapping[str, int] = field(default_factory=dict)
+    """Pairs mixed, candidates scored, duplicates and so on."""
 
     def __len__(self) -> int:
         return len(self.outputs)

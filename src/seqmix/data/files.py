@@ -2,6 +2,7 @@
 
 Everything is written through `replacing`: beside its place, synced to disk, then renamed onto it.
 A new folder is made with `make_folder`, which syncs its name too: a power cut loses neither.
+`locked` keeps a folder for one process at a time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from seqmix.errors import DataError
+from seqmix.data.overwriting import FolderKind
+from seqmix.errors import DataError, RunError
 
 LEFTOVER = re.compile(r"\..+\.\d+\.(part|old)")  # names of what is written beside its place
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
@@ -30,8 +32,11 @@ _FLAGS = {"rb": os.O_RDONLY, "ab": os.O_WRONLY | os.O_APPEND | os.O_CREAT}
 
 
 @contextmanager
-def replacing(path: Path, folder: bool = False) -> Iterator[Path]:
-    """Yield a path to write to; it becomes `path` if the block succeeds, else it is removed."""
+def replacing(path: Path, folder: FolderKind | None = None) -> Iterator[Path]:
+    """Yield a path to write to; it becomes `path` if the block succeeds, else it is removed.
+
+    A folder replaces an empty one or one of its kind; anything else that is there is an error.
+    """
     if not path.name:
         raise DataError("cannot write here: expected the name of a file or folder", path)
     new_folders: list[Path] = []
@@ -40,12 +45,8 @@ def replacing(path: Path, folder: bool = False) -> Iterator[Path]:
         new_folders = make_folder(path.parent)
         beside = path.with_name(f".{path.name}.{os.getpid()}.part")
         _remove(beside)
-        if folder:
-            if path.is_file():
-                raise DataError(
-                    "a file has the name of the folder to write; move it or choose another name",
-                    path,
-                )
+        if folder is not None:
+            folder.refuse_other(path)
             _remove_abandoned(path)
             lock = _make_locked(beside)
     except OSError as error:
@@ -126,6 +127,24 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                     ) from error
     except OSError as error:
         raise DataError(f"cannot read: {error.strerror}", path) from error
+
+
+@contextmanager
+def locked(folder: Path, wait: bool = False) -> Iterator[None]:
+    """Keep other processes out of a folder; a second one is refused at once, or waits."""
+    try:
+        make_folder(folder)
+        handle = open_plain(folder / "lock", "ab")
+    except OSError as error:
+        raise RunError(f"cannot write to the folder {folder}: {error.strerror}") from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError:
+            raise RunError(
+                f"another process is working in {folder}; wait for it, or give another folder"
+            ) from None
+        yield
 
 
 def version_problem(place: Path, version: object, supported: int) -> str | None:

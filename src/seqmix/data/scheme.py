@@ -1,7 +1,6 @@
 """Tags and spans, and which tag sequences are legal.
 
-All schemes are read by conlleval's rule: a span starts at B, S or U, after E, L, S or U, after O,
-and where the type changes; it ends before the next start or O.
+All schemes are read by conlleval's rule, which `seqmix.data.spans` states.
 So IOB1, BIO (IOB2), BIOES, BILOU and IO need only one reader, and a stray I- starts a span.
 Tags without a prefix (NOUN, VERB) are one span per token if the data has no O, else runs of the
 same tag (IO).
@@ -10,45 +9,17 @@ same tag (IO).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seqmix.data.sentence import Span
-from seqmix.data.tagset import OUTSIDE, TagSet
+from seqmix.data.spans import OUTSIDE, Span, prefixed, spans, split_tag
 from seqmix.errors import TagError
 
 Scheme = Literal["BIO", "IOB1", "BIOES", "BILOU", "IO", "tokens"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
-_OPENS, _CLOSES = "BSU", "ELSU"
 _PREFIXES: dict[str, str] = {"BIO": "BI", "IOB1": "BI", "BIOES": "BIES", "BILOU": "BILU", "IO": "I"}
-
-
-def spans(tags: Sequence[str]) -> list[Span]:
-    """Return the spans of one tagged sentence, exactly as conlleval counts them.
-
-    >>> spans(["B-PER", "I-PER", "O", "I-LOC"])
-    [Span(start=0, end=2, type='PER'), Span(start=3, end=4, type='LOC')]
-    """
-    result: list[Span] = []
-    start, before, kind = 0, OUTSIDE, ""
-    for at, tag in enumerate((*tags, OUTSIDE)):
-        prefix, type = _parts(tag)
-        if before != OUTSIDE and (
-            prefix == OUTSIDE or type != kind or prefix in _OPENS or before in _CLOSES
-        ):
-            result.append(Span(start, at, kind))
-            before = OUTSIDE
-        if prefix != OUTSIDE and before == OUTSIDE:
-            start = at
-        before, kind = prefix, type
-    return result
-
-
-def token_spans(tags: Sequence[str]) -> list[Span]:
-    """Return one span per token, as part-of-speech tags are scored."""
-    return [Span(at, at + 1, tag) for at, tag in enumerate(tags)]
 
 
 def tag(labels: Iterable[Span], length: int, scheme: Scheme = "BIO") -> list[str]:
@@ -91,7 +62,7 @@ def detect(tags: Iterable[str]) -> Scheme:
     lone_b = False
     before, kind = OUTSIDE, ""
     for name in tags:
-        prefix, type = _parts(name)
+        prefix, type = split_tag(name)
         prefixes.add(prefix if prefixed(name) or name == OUTSIDE else "plain")
         lone_b |= prefix == "B" and not (before != OUTSIDE and kind == type)
         before, kind = prefix, type
@@ -118,7 +89,16 @@ def is_legal(tags: Sequence[str], scheme: Scheme = "BIO") -> bool:
     return convert(tags, scheme) == list(tags)
 
 
-def legal_moves(tag_set: TagSet) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+class Tags(Protocol):
+    """A tag set, or anything else with tags in an order."""
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """The tags."""
+        ...
+
+
+def legal_moves(tag_set: Tags) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which tags may start a sentence [n], follow each other [n, n] and end one [n].
 
     Tag sets without B- (IO, part of speech) allow everything.
@@ -127,7 +107,7 @@ def legal_moves(tag_set: TagSet) -> tuple[NDArray[np.bool_], NDArray[np.bool_], 
     if not any(name.startswith("B-") for name in tags):
         free = np.ones((len(tags), len(tags)), dtype=bool)
         return free[0, 1:], free[1:, 1:], free[1:, 0]
-    parts = [_parts(name) for name in tags]
+    parts = [split_tag(name) for name in tags]
     # Types as numbers, since numpy removes NULs from the end of strings.
     numbers = {type: number for number, (_, type) in enumerate(parts)}
     prefixes = np.array([prefix for prefix, _ in parts])
@@ -139,20 +119,6 @@ def legal_moves(tag_set: TagSet) -> tuple[NDArray[np.bool_], NDArray[np.bool_], 
         starts = starts & ~opens[:, None]
     moves = inside | starts
     return moves[0, 1:], moves[1:, 1:], moves[1:, 0]
-
-
-def prefixed(name: str) -> bool:
-    """Whether a tag has a prefix, as B-PER has and NOUN or -LRB- have not."""
-    return name[1:2] == "-" and name[0] in "BIESLU"
-
-
-def _parts(name: str) -> tuple[str, str]:
-    """Split a tag: B-PER -> (B, PER), O -> (O, ''), PER -> (I, PER)."""
-    if name == OUTSIDE:
-        return OUTSIDE, ""
-    if prefixed(name):
-        return name[0], name[2:]
-    return "I", name
 
 
 def _spell(span: Span, previous: Span | None, scheme: Scheme) -> list[str]:

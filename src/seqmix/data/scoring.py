@@ -11,12 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from seqmix.data.scheme import prefixed, spans, token_spans
-from seqmix.data.tagset import OUTSIDE
+from seqmix.data.spans import OUTSIDE, prefixed, spans, token_spans
 from seqmix.errors import DataError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Count:
     """How many spans are in the gold, were predicted (`found`), and were predicted correctly."""
 
@@ -39,22 +38,29 @@ class Count:
         """The harmonic mean of precision and recall."""
         return 2 * self.correct / (self.gold + self.found) if self.gold + self.found else 0.0
 
+    def __repr__(self) -> str:
+        figures = ("f1", "precision", "recall", "gold", "found", "correct")
+        shown = ", ".join(f"{name}={round(getattr(self, name), 4)}" for name in figures)
+        return f"{type(self).__name__}({shown})"
+
     def __add__(self, other: Count) -> Count:
         return Count(self.gold + other.gold, self.found + other.found, self.correct + other.correct)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Score(Count):
-    """Counts over all spans (micro averages) and by type, and token accuracy.
-
-    `split` names the data, so that dev is never mistaken for test.
-    """
+    """Counts over all spans (micro averages) and by type, and token accuracy."""
 
     by_type: Mapping[str, Count] = field(default_factory=dict)
+    """The same counts for the spans of each type."""
     tokens: int = 0
+    """How many tokens were scored."""
     tokens_correct: int = 0
+    """How many of them have the gold tag."""
     sentences: int = 0
+    """How many sentences were scored."""
     split: str = ""
+    """The name of the data, so that dev is never mistaken for test."""
 
     @property
     def macro_f1(self) -> float:

@@ -2,6 +2,8 @@
 
     Sentence("s1", ("Lena", "left", "Oslo"), ("B-PER", "O", {"B-LOC": 0.7, "B-ORG": 0.3}))
 
+    Sentence.from_text("Lena left Oslo.", entities=[(0, 4, "PER")])
+
 A tag row is a distribution over tags that sums to 1.
 A string is a hard row, with all weight on that tag; a mapping from tag to weight is a soft row;
 None is a missing row, of a token that nobody has labeled.
@@ -9,37 +11,51 @@ None is a missing row, of a token that nobody has labeled.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from types import MappingProxyType
 
+from seqmix.data.spans import (
+    OUTSIDE,
+    Entity,
+    Offsets,
+    prefixed,
+    spans,
+    token_spans,
+)
+from seqmix.data.text import CharSpan, Misaligned, tags_from_text
+from seqmix.data.tokenizers import DEFAULT, token_offsets
 from seqmix.errors import DataError, TagError
 
 Row = str | Mapping[str, float] | None
-Offsets = tuple[tuple[int, int], ...]
 DOCSTART = "-DOCSTART-"  # the only token of a line between documents in CoNLL files
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """Tokens from `start` up to but not including `end`, of one type."""
-
-    start: int
-    end: int
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
 class Sentence:
-    """Tokens with one tag row each; `tags=()` means that no token is labeled."""
+    """Tokens with one tag row each; `tags=()` means that no token is labeled.
+
+    >>> Sentence("s1", ("Lena", "left"), ("B-PER", "O")).entities()
+    [Entity(text='Lena', label='PER', start=0, end=4, probability=None)]
+    """
 
     id: str
+    """Its name, which no other sentence of a corpus has."""
     tokens: tuple[str, ...]
+    """Its words and punctuation marks."""
     tags: tuple[Row, ...] = ()
-    text: str | None = None  # the raw text that the tokens were cut from
-    offsets: Offsets | None = None  # of each token in `text`: [start, end) in characters
+    """For each token a tag, a mapping from tags to weights that sum to 1, or None for unlabeled."""
+    text: str | None = None
+    """The raw text that the tokens were cut from."""
+    offsets: Offsets | None = None
+    """Where each token is in `text`: from start up to but not including end, in characters."""
+    weight: float = 1.0
+    """How much it counts in training."""
 
     def __post_init__(self) -> None:
+        self._refuse_other_types()
         object.__setattr__(self, "tokens", tuple(self.tokens))
         rows = tuple(_checked(row, self.id) for row in self.tags) or (None,) * len(self.tokens)
         object.__setattr__(self, "tags", rows)
@@ -54,6 +70,67 @@ class Sentence:
             raise DataError(
                 f"sentence {self.id!r} must have both text and one offset per token, or neither"
             )
+        if not (isinstance(self.weight, int | float) and 0 < self.weight <= 1):
+            raise DataError(
+                f"the weight of a sentence must be above 0 and at most 1; "
+                f"{self.id!r} has {self.weight!r}"
+            )
+
+    @classmethod
+    def from_text(
+        cls,
+        text: str,
+        id: str | None = None,
+        entities: Iterable[Entity | tuple[int, int, str]] | None = None,
+        misaligned: Misaligned = "error",
+        tokenizer: str = DEFAULT,
+    ) -> Sentence:
+        """Return a sentence cut from raw text, labeled if its entities are given.
+
+        >>> Sentence.from_text("Lena left.", entities=[(0, 4, "PER")]).tags
+        ('B-PER', 'O', 'O')
+
+        Args:
+            text: The raw text, which need not be a single sentence.
+            id: Its name; by default a hash of the text.
+            entities: All of them, as (start, end, label) in characters; without, it is unlabeled.
+            misaligned: What to do with an entity that cuts a token: error, expand or drop.
+            tokenizer: How the text is cut: words, web, numbers or spaces.
+        """
+        if not isinstance(text, str):
+            raise DataError("Sentence.from_text needs a string", text=repr(text))
+        offsets, tags = token_offsets(text, tokenizer), list[str]()
+        if entities is not None:
+            labels = map(_char_span, entities)
+            tags = tags_from_text(offsets, labels, misaligned, Counter(), text)
+        id = (
+            blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+            if id is None
+            else id
+        )
+        return cls(id, tuple(text[a:b] for a, b in offsets), tuple(tags), text, offsets)
+
+    def entities(self, by_token: Sequence[float] = ()) -> list[Entity]:
+        """Return the labeled spans with their characters in the text; soft rows by heaviest tag.
+
+        Given a probability for each token, an entity is as probable as its least sure token.
+
+        >>> Sentence("s1", ("Lena", "left"), ("B-PER", "O")).entities()
+        [Entity(text='Lena', label='PER', start=0, end=4, probability=None)]
+        """
+        tags = [str(row or OUTSIDE) for row in self.hardened().tags]
+        plain = self.labeled and not any(tag == OUTSIDE or prefixed(tag) for tag in tags)
+        text, offsets = self.located()
+        return [
+            Entity(
+                text[offsets[span.start][0] : offsets[span.end - 1][1]],
+                span.type,
+                offsets[span.start][0],
+                offsets[span.end - 1][1],
+                min(by_token[span.start : span.end], default=None),
+            )
+            for span in (token_spans if plain else spans)(tags)
+        ]
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -97,6 +174,31 @@ class Sentence:
             at += len(token) + 1
         return " ".join(self.tokens), tuple(offsets)
 
+    def _refuse_other_types(self) -> None:
+        """Refuse a string where a sequence is needed, which would be cut into characters."""
+        if isinstance(self.tokens, str):
+            raise DataError(
+                "the tokens of a sentence must be a list of words; "
+                "Sentence.from_text(text) cuts raw text",
+                text=self.tokens,
+            )
+        if isinstance(self.tags, str):
+            raise TagError(
+                "the tags of a sentence must be a list with one tag per token", text=self.tags
+            )
+        for token in self.tokens:
+            if not isinstance(token, str):
+                raise DataError(
+                    f"the tokens of a sentence must be strings; {self.id!r} has {token!r}"
+                )
+
+
+def _char_span(entity: Entity | tuple[int, int, str]) -> CharSpan:
+    if isinstance(entity, Entity):
+        return CharSpan(entity.start, entity.end, entity.label)
+    start, end, label = entity
+    return CharSpan(start, end, label)
+
 
 def heaviest(row: Mapping[str, float]) -> str:
     """Return the tag with the most weight, the first by name on a tie."""
@@ -119,6 +221,11 @@ def unique_ids(sentences: Iterable[Sentence]) -> list[Sentence]:
 def _checked(row: Row, id: str) -> Row:
     if row is None or isinstance(row, str):
         return row
+    if not isinstance(row, Mapping):
+        raise TagError(
+            f"sentence {id!r}: a tag must be a name such as B-PER, a mapping from tags to weights, "
+            f"or None for a token without a label; got {row!r}"
+        )
     weights = {tag: weight for tag, weight in row.items() if weight != 0}
     if (
         not weights

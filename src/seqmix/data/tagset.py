@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqmix.data.sentence import Row, Sentence
+from seqmix.data.spans import OUTSIDE
 from seqmix.errors import TagError
 
-OUTSIDE = "O"
 Rows = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class TagSet:
-    """Tags and their ids: `TagSet.of(sentences)` or `TagSet.ordered(names)`."""
+    """Tags and their ids: `TagSet.of(sentences)`, `.of_types(types)` or `.ordered(tags)`."""
 
     tags: tuple[str, ...]
     _ids: dict[str, int] = field(init=False, repr=False, compare=False)
@@ -38,6 +38,11 @@ class TagSet:
     def ordered(cls, tags: Iterable[str]) -> TagSet:
         """Return the set of these tags, O first, then by name."""
         return cls(tuple(sorted(set(tags), key=lambda tag: (tag != OUTSIDE, tag))))
+
+    @classmethod
+    def of_types(cls, types: Iterable[str]) -> TagSet:
+        """Return O, and B- and I- of each type of span."""
+        return cls.ordered([OUTSIDE, *(f"{prefix}-{type}" for type in types for prefix in "BI")])
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence]) -> TagSet:
@@ -81,10 +86,6 @@ class TagSet:
                 }
             )
         )
-
-    def valid(self) -> NDArray[np.bool_]:
-        """Return which tags are valid in the paper's sense: all but O."""
-        return np.array([tag != OUTSIDE for tag in self.tags])
 
     def rows(self, sentence: Sentence) -> Rows:
         """Return tag rows as one array [n_tokens, n_tags]; a missing row is all NaN."""

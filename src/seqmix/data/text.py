@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from seqmix.data.scheme import tag
-from seqmix.data.sentence import Offsets, Sentence, Span
+from seqmix.data.spans import Offsets, Span
 from seqmix.errors import DataError, TagError
 
 Misaligned = Literal["error", "expand", "drop"]
@@ -58,12 +58,6 @@ def tokenize(text: str) -> Offsets:
     if before != " ":
         tokens.append((start, len(text)))
     return tuple(tokens)
-
-
-def from_text(id: str, text: str) -> Sentence:
-    """Return an unlabeled sentence cut from raw text."""
-    offsets = tokenize(text)
-    return Sentence(id, tuple(text[a:b] for a, b in offsets), (), text, offsets)
 
 
 def checked_offsets(offsets: object, text: str, name: str = "offsets") -> Offsets:
@@ -118,7 +112,7 @@ def without_overlaps(
             if misaligned == "error":
                 raise TagError(
                     f"two spans overlap at token {span.start}, which tags cannot express; "
-                    "--read misaligned=expand or drop keeps the longest",
+                    'misaligned="expand" or "drop" (--read misaligned=drop) keeps the longest',
                     text=text[offsets[span.start][0] : offsets[span.end - 1][1]],
                 )
             counts["overlapping"] += 1
@@ -161,7 +155,7 @@ def align_one(
         if misaligned == "error":
             raise TagError(
                 f"the span {span.start}-{span.end} {span.type} must start and end where tokens do; "
-                "--read misaligned=expand or drop accepts it",
+                'misaligned="expand" or "drop" (--read misaligned=drop) accepts it',
                 text=text[span.start : span.end],
             )
         counts["misaligned"] += 1

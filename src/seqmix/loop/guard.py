@@ -11,9 +11,9 @@ import numpy as np
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
 from seqmix.loop.learner import Augmenters, Fit
-from seqmix.loop.schedule import at
 from seqmix.loop.seeds import generator
 from seqmix.protocols import Augmenter
+from seqmix.settings import at
 
 
 @dataclass(frozen=True)

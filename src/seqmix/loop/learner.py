@@ -13,21 +13,24 @@ import numpy as np
 from seqmix.data import formats
 from seqmix.data.augmented import Augmentation, Augmented
 from seqmix.data.files import lines, replacing
+from seqmix.data.overwriting import FolderKind
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError, RunError
 from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
 from seqmix.loop.rounds import damaged, read_object
-from seqmix.loop.schedule import at
 from seqmix.loop.seeds import generator
 from seqmix.protocols import Augmenter, Tagger, Trainable
 from seqmix.query.policies import policy_spec
 from seqmix.query.spec import Policy
+from seqmix.settings import at
 
 Fit = Callable[[Sequence[Sentence], int | None, np.random.Generator, Tagger | None], Tagger]
 Augmenters = Callable[[int], Augmenter | None]  # by round
 FORMAT_VERSION = 1
+_DATA = ("unlabeled.jsonl", "labeled.jsonl", "generated.jsonl")
+_FOLDER = FolderKind("a learner", ("learner.json",), (*_DATA, "model/*"))
 REMEMBERED = 4  # rounds of predictions kept for policies that need the history
 
 
@@ -39,15 +42,26 @@ class ActiveLearner:
         learner.teach(ids, answers)
         learner.tagger.save("ner")
 
-    `tagger` is a template that is copied for each training and stays as it is, or a function
-    (sentences, steps or None, rng, last tagger or None) -> tagger.
-    `policy` is a name in `seqmix.POLICIES`, a `PolicySpec`, or a function (view, n, rng) -> ids.
-    `augmenter` generates `rate` sentences for each newly labeled one; it may be a function of the
-    round, and `rate` a list with one number per round.
-    `steps` counts the optimizer steps for a number of sentences; `match_steps` counts those that
-    augmentation was asked for even where it gave fewer, so that arms take equal steps.
-    `warm` trains the last tagger further; `members` is the size of a committee.
     The last five arguments are the state of a learner that did all this before.
+
+    Args:
+        tagger: A template that is copied for each training and stays as it is, or a function
+            (sentences, steps or None, rng, last tagger or None) -> tagger.
+        pool: What may be asked for, and what is labeled already.
+        policy: A name in `seqmix.POLICIES`, a `PolicySpec`, or a function (view, n, rng) -> ids.
+        augmenter: What generates sentences from newly labeled ones, or a function of the round.
+        rate: New sentences for each newly labeled one; a list has one number per round.
+        seed: The same seed and the same answers give the same choices and taggers.
+        steps: A function (sentences) -> optimizer steps, where `tagger` is a function.
+        match_steps: Count the sentences that augmentation was asked for even where it gave fewer,
+            so that arms take equal steps.
+        warm: Train the last tagger further instead of a new one.
+        members: The size of a committee.
+        round: How many batches have been labeled.
+        generated: What augmentation has generated so far.
+        nominal: How many sentences augmentation was asked for so far.
+        history: The tags predicted in the last rounds by sentence id, oldest first.
+        trained: The tagger trained on all that is labeled.
     """
 
     def __init__(
@@ -69,7 +83,7 @@ class ActiveLearner:
         history: Mapping[str, Sequence[Sequence[str]]] | None = None,
         trained: Tagger | None = None,
     ) -> None:
-        if steps is not None and not callable(tagger):
+        if steps is not None and isinstance(tagger, Trainable):
             raise ConfigError("steps must come with a function as tagger; a Tagger has settings")
         self._template, self._augmenter, self._rate = tagger, augmenter, rate
         self._steps, self._match_steps, self._warm = steps, match_steps, warm
@@ -152,13 +166,18 @@ class ActiveLearner:
     def train(self) -> Tagger:
         """Train on everything labeled and generated so far."""
         rng = generator(self.seed, self.round, "train")
-        self._tagger = self._fit(self._sentences(), rng, self._tagger if self._warm else None)
+        self._tagger = self._fit(self.training_set, rng, self.warm_start)
         return self._tagger
+
+    @property
+    def warm_start(self) -> Tagger | None:
+        """The tagger that a training continues from, if it is not to start over."""
+        return self._tagger if self._warm else None
 
     def _fit(
         self, sentences: Sequence[Sentence], rng: np.random.Generator, last: Tagger | None
     ) -> Tagger:
-        if callable(self._template):
+        if not isinstance(self._template, Trainable):
             return self._template(sentences, self.steps, rng, last)
         tag_set = self._template.tag_set or TagSet.of(self.pool.labeled.values())
         same = last is not None and last.tag_set and set(last.tag_set.tags) == set(tag_set.tags)
@@ -180,7 +199,7 @@ class ActiveLearner:
 
     def _committee(self) -> list[Tagger]:
         """Train members that differ: each has its own seed and bootstrap sample."""
-        labeled = self._sentences()
+        labeled = self.training_set
         rng = generator(self.seed, self.round, "committee")
         members = []
         for member in rng.spawn(self._members):
@@ -188,8 +207,9 @@ class ActiveLearner:
             members.append(self._fit(sample, member, None))
         return members
 
-    def _sentences(self) -> list[Sentence]:
-        """Return what is learned from: everything labeled and generated so far."""
+    @property
+    def training_set(self) -> list[Sentence]:
+        """What is learned from: everything labeled and generated so far."""
         return [*self.pool.labeled.values(), *(new.sentence for new in self.generated)]
 
     def save(self, folder: Path | str) -> None:
@@ -201,7 +221,7 @@ class ActiveLearner:
             "nominal": self.nominal,
             "history": self.history,
         }
-        with replacing(Path(folder), folder=True) as beside:
+        with replacing(Path(folder), _FOLDER) as beside:
             formats.write(self.pool.unlabeled.values(), beside / "unlabeled.jsonl", "jsonl-tokens")
             formats.write(self.pool.labeled.values(), beside / "labeled.jsonl", "jsonl-tokens")
             with (beside / "generated.jsonl").open("w", encoding="utf-8", newline="\n") as file:

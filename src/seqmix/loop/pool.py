@@ -11,14 +11,27 @@ from seqmix.errors import DataError, PoolExhaustedError
 
 @dataclass(frozen=True)
 class Pool:
-    """Sentences by id: those that may be asked for, and those that are labeled."""
+    """Sentences by id: those that may be asked for, and those that are labeled.
+
+    >>> pool = Pool.of([Sentence("1", ("Lena", "left")), Sentence("2", ("Oslo",))])
+    >>> pool = pool.label(["2"], [Sentence("2", ("Oslo",), ("B-LOC",))])
+    >>> list(pool.unlabeled), list(pool.labeled)
+    (['1'], ['2'])
+    """
 
     unlabeled: dict[str, Sentence]
-    labeled: dict[str, Sentence] = field(default_factory=dict)  # in the order of their labeling
+    """Those that may be asked for."""
+    labeled: dict[str, Sentence] = field(default_factory=dict)
+    """Those that are labeled, in the order of their labeling."""
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence], labeled: Iterable[Sentence] = ()) -> Pool:
-        """Return a pool without empty sentences, -DOCSTART- and repetitions."""
+        """Return a pool without empty sentences, -DOCSTART- and repetitions.
+
+        Args:
+            sentences: Those to ask for; labels they have are removed.
+            labeled: Those that are labeled already; they are not asked for again.
+        """
         done = {s.id: s for s in unique_ids(labeled)}
         texts = {s.tokens for s in done.values()}
         unlabeled: dict[str, Sentence] = {}

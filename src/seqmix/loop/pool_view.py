@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -65,6 +66,11 @@ class TaggerView:
         """Return the same for the labeled sentences."""
         states = self._tagger.embeddings(s for s in self._pool.labeled.values() if len(s))
         return np.stack([vectors.mean(axis=0) for vectors in states])
+
+    def labeled_tags(self) -> Mapping[str, int]:
+        """Return how many tokens have each tag; soft rows count for their heaviest."""
+        rows = (row for s in self._pool.labeled.values() for row in s.hardened().tags)
+        return Counter(str(row) for row in rows if row is not None)
 
     def votes(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
         """Yield the most probable tag of each token by each member of the committee."""

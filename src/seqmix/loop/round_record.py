@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from seqmix.loop.stopping import Forecast
+from seqmix.query.answer_time import minutes
 
 FORMAT_VERSION = 1
 SPLITS = ("dev", "test")
@@ -41,6 +42,11 @@ class RoundRecord:
     def f1(self, split: str) -> float:
         """Return F1 on a split."""
         return float(self.results[split]["f1"])
+
+    @property
+    def minutes(self) -> float:
+        """The minutes that a person needs to label what is labeled, by the published time model."""
+        return minutes(self.labeled, self.tokens, self.spans)
 
     @property
     def figures(self) -> str:

@@ -6,7 +6,7 @@
     rounds.jsonl        one line per finished round; no times, so that one seed gives the same bytes
     timings.jsonl       seconds by phase
     generated.jsonl     generated sentences with lineage and round
-    rounds/003/         what the phases of a round left: chosen.json, generated.jsonl, model/
+    rounds/003/         what the phases left: chosen.json, generated.jsonl, test.jsonl.gz, model/
     model/              the last tagger
     lock                held while a process works here
 
@@ -27,8 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.augmented import Augmented, hubness, new_tokens
-from seqmix.data.files import clear_leftovers, make_folder, refuse_links, sync, write_text
-from seqmix.data.locks import locked
+from seqmix.data.files import clear_leftovers, locked, make_folder, refuse_links, sync, write_text
 from seqmix.data.sentence import Sentence
 from seqmix.loop.evaluation import count_spans, evaluate
 from seqmix.loop.events import PhaseStarted, Report, RoundFinished, RunFinished
@@ -150,7 +149,7 @@ def _round(
         _train(plan, learner, place / "model")
     with phase("evaluate"):
         results = {
-            split: evaluate(learner.tagger, sentences, split)
+            split: evaluate(learner.tagger, sentences, split, place / f"{split}.jsonl.gz")
             for split, sentences in plan.splits.items()
         }
         agreement = _agreement(plan, learner, before)

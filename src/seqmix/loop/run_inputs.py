@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from seqmix.data.files import LEFTOVER, write_text
-from seqmix.data.locks import locked
+from seqmix.data.files import LEFTOVER, locked, write_text
 from seqmix.errors import RunError
 from seqmix.loop.rounds import read_object
 

@@ -11,6 +11,8 @@ _PHASES = {  # never renumber: the numbers are part of what a seed means
     "train": 3,
     "committee": 4,
     "stop": 5,
+    "lessons": 6,
+    "doubts": 7,
     "project": 77,
     "guard": 99,
 }

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+EXPONENTS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)  # of the power laws for curves
+
 
 @dataclass(frozen=True)
 class Stopping:
@@ -64,7 +66,7 @@ def kappa(first: Sequence[str], second: Sequence[str]) -> float:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The gain in F1 that the next labels should bring, with a 90 % interval."""
+    """The gain in F1 that more labels should bring, with a 90 % interval."""
 
     gain: float
     low: float
@@ -95,7 +97,7 @@ def forecast(
 def _fit(x: NDArray[np.float64], y: NDArray[np.float64]):  # type: ignore[no-untyped-def]
     """Return the best power law over a grid of exponents; b is not negative: labels do not hurt."""
     best = None
-    for c in (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0):
+    for c in EXPONENTS:
         basis = np.stack([np.ones_like(x), -(x**-c)], axis=1)
         a, b = np.linalg.lstsq(basis, y, rcond=None)[0]
         if b < 0:

@@ -11,7 +11,9 @@ from seqmix.query.diversity import Badge, CoreSet, Diverse, KMeans, random_score
 from seqmix.query.history import fluctuation
 from seqmix.query.selection import Budget, WithoutEntity
 from seqmix.query.spec import Policy, PolicySpec
+from seqmix.query.templates import Apart
 from seqmix.query.uncertainty import (
+    Reweighted,
     Uncertainty,
     lc,
     least_confidence_sum,
@@ -33,6 +35,7 @@ POLICIES: Mapping[str, PolicySpec] = {
     "margin": PolicySpec(Uncertainty(margin)),
     "bald": PolicySpec(BALD()),
     "tag_count": PolicySpec(tag_count),
+    "reweighted": PolicySpec(Reweighted(), needs=frozenset({"labels"})),
     "fluctuation": PolicySpec(fluctuation, needs=frozenset({"history"})),
     "kmeans": PolicySpec(selector=KMeans(), most=_SQUARE),
     "coreset": PolicySpec(selector=CoreSet(), most=1000),
@@ -60,11 +63,14 @@ def combined(
     diverse: bool = False,
     without_entity: float = 0.0,
     tokens: int | None = None,
+    apart: int = 0,
 ) -> PolicySpec:
-    """Return a policy spread over the pool, with a quota of entity-free sentences and a budget."""
+    """Return a policy that spreads over the pool and its templates, with a quota and a budget."""
     spec = policy_spec(policy)
     if diverse:
         spec = replace(spec, score=None, selector=Diverse(spec), most=_SQUARE)
+    if apart > 1:
+        spec = replace(spec, score=None, selector=Apart(spec, apart))
     if without_entity > 0:
         spec = replace(spec, score=None, selector=WithoutEntity(spec, without_entity))
     return spec if tokens is None else replace(spec, score=None, selector=Budget(spec, tokens))

@@ -15,7 +15,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from seqmix.data.sentence import Sentence
-from seqmix.data.tagset import OUTSIDE
+from seqmix.data.spans import OUTSIDE
 from seqmix.errors import ConfigError
 from seqmix.protocols import Measure, PoolView, Probs
 from seqmix.query.spec import PolicySpec
@@ -128,6 +128,10 @@ class Part:
     def labeled_embeddings(self) -> NDArray[np.float32]:
         """See `PoolView`; this is about the whole pool."""
         return self.view.labeled_embeddings()
+
+    def labeled_tags(self) -> Mapping[str, int]:
+        """See `PoolView`; this is about the whole pool."""
+        return self.view.labeled_tags()
 
     def votes(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
         """See `PoolView`."""

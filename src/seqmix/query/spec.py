@@ -14,16 +14,21 @@ from numpy.random import Generator
 from seqmix.errors import ConfigError, ModelError
 from seqmix.protocols import PoolView, Score, Selector
 
-Need = Literal["crf", "committee", "history"]
+Need = Literal["crf", "committee", "history", "labels"]
 
 
 @dataclass(frozen=True)
 class PolicySpec:
     """A query policy: either a score, of which the highest are asked, or a selector.
 
-    `needs` says what it cannot do without: a tagger with a CRF head, a committee, or the
-    predictions of earlier rounds.
-    `most` is how many sentences it can put in order in reasonable time; None means a whole pool.
+    PolicySpec(lambda view: ((s.id, len(s)) for s in view.sentences()))  # the longest first
+
+    Args:
+        score: A function (view) -> pairs of (id, score); the highest scores are asked first.
+        selector: A function (view, n, rng) -> ids, or scores by id, of what to ask together.
+        needs: What it cannot do without: a tagger with a CRF head (`crf`), a `committee`, the
+            predictions of earlier rounds (`history`), or the `labels` so far.
+        most: How many sentences it can put in order in reasonable time; None means a whole pool.
     """
 
     score: Score | None = None
@@ -34,11 +39,16 @@ class PolicySpec:
     def __post_init__(self) -> None:
         if (self.score is None) == (self.selector is None):
             raise ConfigError("a policy must have a score or a selector, and not both")
+        if not callable(policy := self.score or self.selector):
+            raise ConfigError(
+                f"a policy is a function; got {policy!r}; policies by name are in seqmix.POLICIES, "
+                'and ActiveLearner(policy="nte") takes the name'
+            )
 
     @property
     def alone(self) -> bool:
         """Whether it scores each sentence by itself, from the tagger alone."""
-        return self.score is not None and "history" not in self.needs
+        return self.score is not None and self.needs.isdisjoint({"history", "labels"})
 
     def choose(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
         """Return the scores of the n sentences to ask for by id, best first."""

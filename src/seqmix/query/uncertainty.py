@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqmix.data.tagset import OUTSIDE
+from seqmix.data.spans import OUTSIDE
 from seqmix.protocols import Measure, PoolView, Probs
 
 
@@ -75,3 +75,26 @@ def mnlp(view: PoolView) -> Iterator[tuple[str, float]]:
 def tag_count(view: PoolView) -> Iterator[tuple[str, float]]:
     """Score by the number of predicted tags other than O (Kohl et al. 2024)."""
     return ((id, float(sum(tag != OUTSIDE for tag in tags))) for id, tags, _ in view.paths())
+
+
+@dataclass(frozen=True)
+class Reweighted:
+    """Score by entropy, where a token weighs the more the rarer its tag is among the labels.
+
+    The weight of tag k is 1 / (m_k + β · m), with m_k of the m labeled tokens (Luo et al. 2023);
+    unlike theirs, the score is the mean over tokens, so that long sentences are not favored.
+    """
+
+    smoothing: float = 0.1  # β
+
+    def __call__(self, view: PoolView) -> Iterator[tuple[str, float]]:
+        """Yield each sentence's id and score."""
+        from scipy.special import entr
+
+        counts = view.labeled_tags()
+        labeled = max(1, sum(counts.values()))
+        rows = np.array([counts.get(tag, 0) for tag in view.tag_set.tags], dtype=np.float64)
+        weights = labeled / (rows + self.smoothing * labeled)  # times m, for scores near 1
+        for id, probs in view.probs():
+            entropy = entr(probs.astype(np.float64)).sum(axis=1)
+            yield id, float((weights[probs.argmax(axis=1)] * entropy).mean())

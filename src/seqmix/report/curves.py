@@ -20,7 +20,12 @@ from seqmix.report.statistics import Curve, Interval, mean_interval
 
 SPLITS = ("test", "dev")
 _COMPUTED = tuple("=+-@\t\n")  # what spreadsheets take for the start of a formula
-COSTS = {"labeled": "labeled sentences", "tokens": "labeled tokens", "spans": "labeled spans"}
+COSTS = {
+    "labeled": "labeled sentences",
+    "tokens": "labeled tokens",
+    "spans": "labeled spans",
+    "minutes": "minutes of a person (0.33 s a token, 4.5 s a span)",
+}
 
 
 @dataclass(frozen=True)
@@ -155,7 +160,7 @@ def aligned(runs: Sequence[Run]) -> list[Run]:
 
 
 def curve(run: Run, split: str, against: str = "labeled") -> Curve:
-    """Return the F1 of a run against labeled sentences, tokens or spans."""
+    """Return the F1 of a run against labeled sentences, tokens, spans or minutes."""
     return Curve(
         tuple(float(getattr(r, against)) for r in run.rounds),
         tuple(r.f1(split) for r in run.rounds),
@@ -165,7 +170,7 @@ def curve(run: Run, split: str, against: str = "labeled") -> Curve:
 def band(runs: Sequence[Run], split: str, against: str = "labeled") -> list[Point]:
     """Return the mean F1 of an arm with its interval at each number of labeled sentences.
 
-    Tokens and spans are averaged over the seeds.
+    Tokens, spans and minutes are averaged over the seeds.
     """
     curves = [curve(run, split, against) for run in aligned(runs)]
     xs = zip(*(line.x for line in curves), strict=True)

@@ -5,8 +5,16 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
+from seqmix.data.overwriting import other_file
 from seqmix.report.statistics import Interval
+
+
+def refuse_other_file(path: Path) -> None:
+    """Refuse to write a page over a file that is none."""
+    if path.is_file() and not path.read_bytes().startswith(PAGE[:9].encode()):
+        raise other_file(path, "a page")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from seqmix.data.files import replacing, write_text
+from seqmix.data.overwriting import FolderKind
 from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError
 from seqmix.report import plots
@@ -14,8 +15,16 @@ from seqmix.report.case import STYLE
 from seqmix.report.comparison import Comparison
 from seqmix.report.curves import as_csv, load_runs, shared_split
 from seqmix.report.generated import generated_examples, generated_sentences
-from seqmix.report.markup import PAGE, PAGE_STYLE, many, table
-from seqmix.report.scores import entity_types, learning_curves, paired_tests, summary
+from seqmix.report.markup import PAGE, PAGE_STYLE, many, refuse_other_file, table
+from seqmix.report.scores import (
+    entity_types,
+    learning_curves,
+    paired_tests,
+    seeds_and_sentences,
+    summary,
+)
+
+_FILES = FolderKind("a report", ("curves.csv",), ("*.png",))
 
 
 def write_report(
@@ -26,6 +35,7 @@ def write_report(
     The split is test where every run was scored on it, else dev.
     With the labeled `sentences`, examples are shown with their parents.
     """
+    refuse_other_file(out)
     loaded = load_runs(runs)
     if split is not None and not all(
         split in round.results for run in loaded for round in run.rounds
@@ -37,7 +47,7 @@ def write_report(
     comparison = Comparison(loaded, split or shared_split(loaded), parents)
     page = _page(comparison)
     folder = out.with_name(f"{out.stem}_files")
-    with replacing(folder, folder=True) as unfinished:
+    with replacing(folder, _FILES) as unfinished:
         for name, picture in comparison.pictures.items():
             (unfinished / f"{name}.png").write_bytes(picture)
         (unfinished / "curves.csv").write_text(as_csv(loaded), encoding="utf-8", newline="\n")
@@ -49,6 +59,7 @@ def _page(comparison: Comparison) -> str:
     sections: list[Callable[[Comparison], str]] = [
         summary,
         paired_tests,
+        seeds_and_sentences,
         learning_curves,
         entity_types,
         generated_sentences,

@@ -11,6 +11,7 @@ from seqmix.report import plots
 from seqmix.report.comparison import Comparison
 from seqmix.report.curves import COSTS, SPLITS, Run, band, curve, mean_curve
 from seqmix.report.markup import interval, note, p_value, table, with_sign
+from seqmix.report.predictions import interval_over_seeds_and_sentences, read_predicted
 from seqmix.report.statistics import (
     Curve,
     area_under_curve,
@@ -121,8 +122,41 @@ def paired_tests(comparison: Comparison) -> str:
     return heading + table(head, rows) + note(notes)
 
 
+def seeds_and_sentences(comparison: Comparison) -> str:
+    """Show gains that count the sentences as drawn too, and how far probabilities are off."""
+    split = comparison.split
+    kept = {
+        arm: {run.seed: read_predicted(run, split) for run in runs}
+        for arm, runs in comparison.aligned.items()
+    }
+    baselines = kept[comparison.baseline]
+    rows = []
+    for arm, by_seed in kept.items():
+        errors = [predicted.calibration_error for predicted in by_seed.values() if predicted]
+        pairs = [
+            (predicted.counts, baseline.counts)
+            for seed, predicted in by_seed.items()
+            if predicted and (baseline := baselines.get(seed))
+        ]
+        if not pairs or len(errors) < len(by_seed):
+            return ""
+        gain = "baseline"
+        if arm != comparison.baseline:
+            both = interval_over_seeds_and_sentences(pairs, np.random.default_rng(0))
+            gain = interval(both, signed=True)
+        rows.append([comparison.label(arm), gain, interval(mean_interval(errors))])
+    head = ["arm", f"gain in {split} F1", "calibration error"]
+    notes = [
+        "The 95 % interval of the gain is a bootstrap over seeds and sentences: "
+        "it says what other sentences like these would have shown.",
+        "The calibration error is the mean distance between the probability of a sentence's tags "
+        "and the share of sentences that are right, in ten bins.",
+    ]
+    return "<h2>Seeds and sentences</h2>" + table(head, rows) + note(notes)
+
+
 def learning_curves(comparison: Comparison) -> str:
-    """Show F1 against labeled sentences, tokens and spans."""
+    """Show F1 against labeled sentences, tokens, spans and minutes."""
     heading = "<h2>Learning curves</h2>"
     if all(len(run.rounds) < 2 for run in comparison.runs):
         return f"{heading}<p>Only one round is finished; a curve needs two.</p>"

@@ -89,12 +89,6 @@ def paired_permutation(
     return as_far / len(signs) if exact else (as_far + 1) / (draws + 1)
 
 
-def is_negligible(values: Sequence[float], margin: float, level: float = 0.05) -> bool:
-    """Whether two one-sided tests at this level both reject a mean beyond ±margin (TOST)."""
-    interval = mean_interval(values, 1 - 2 * level)
-    return interval.low > -margin and interval.high < margin  # NaN is not
-
-
 def detectable_difference(n: int, sd: float, level: float = 0.05, power: float = 0.8) -> float:
     """Return the smallest mean of n paired differences that a t-test shows with this power.
 
@@ -125,17 +119,6 @@ def wilcoxon(first: Sequence[float], second: Sequence[float]) -> float:
     if moved.size == 0:
         return math.nan if differences.size == 0 else 1.0
     return float(stats.wilcoxon(moved).pvalue)
-
-
-def holm(ps: Sequence[float]) -> list[float]:
-    """Correct each p for the others (Holm, step-down); NaNs stay and do not count."""
-    ranked = sorted((p, at) for at, p in enumerate(ps) if not math.isnan(p))
-    corrected = [math.nan] * len(ps)
-    largest = 0.0
-    for rank, (p, at) in enumerate(ranked):
-        largest = max(largest, min(1.0, (len(ranked) - rank) * p))  # never below a smaller p's
-        corrected[at] = largest
-    return corrected
 
 
 def area_under_curve(curve: Curve) -> float:

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from seqmix.data.locks import locked
+from seqmix.data.files import locked
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError
 from seqmix.scale.dedupe import Buckets, key_of

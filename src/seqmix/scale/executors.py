@@ -7,7 +7,6 @@ from functools import partial
 from seqmix.errors import ConfigError
 from seqmix.scale import local_executor, ray_executor
 from seqmix.scale.local_executor import Executor
-from seqmix.scale.ray_executor import AS_MANY_AS_FIT as AS_MANY_AS_FIT
 
 
 def executor_of(engine: str, gpus: float = 0.0) -> Executor:

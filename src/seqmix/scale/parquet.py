@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.sentence import Sentence
-from seqmix.data.text import from_text
 from seqmix.errors import DataError
 from seqmix.extras import import_extra
 from seqmix.scale.shards import BLOCK, Unit, as_data_error
@@ -59,7 +58,7 @@ def _sentences(columns: dict[str, list[Any]], path: Path, first: int) -> Iterato
         name = columns["id"][number - 1] if "id" in columns else None
         id = str(name) if name is not None else f"{path.stem}:{first + number}"
         if isinstance(content, str):
-            yield from_text(id, content)
+            yield Sentence.from_text(content, id)
         elif content is None or (
             isinstance(content, list) and all(isinstance(token, str) for token in content)
         ):

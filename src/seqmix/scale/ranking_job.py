@@ -20,8 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seqmix.data.files import replacing, write_text
-from seqmix.data.locks import locked
+from seqmix.data.files import LEFTOVER, locked, replacing, write_text
 from seqmix.errors import DataError, RunError
 from seqmix.scale.local_executor import Event, Executor
 from seqmix.scale.pool import is_pool
@@ -50,6 +49,7 @@ def side_folder(out: Path, about: dict[str, Any]) -> Iterator[Path]:
                     "give another --out, or remove the folder"
                 )
         else:
+            _refuse_other(folder)
             write_text(note, json.dumps(settings, indent=1, ensure_ascii=False) + "\n")
         try:
             yield folder
@@ -58,6 +58,18 @@ def side_folder(out: Path, about: dict[str, Any]) -> Iterator[Path]:
                 shutil.rmtree(folder)
             raise
         shutil.rmtree(folder)
+
+
+def _refuse_other(folder: Path) -> None:
+    """Refuse a folder of somebody else's with the name of a job's, which is removed in the end."""
+    for path in folder.iterdir():
+        if path.name != "lock" and not LEFTOVER.fullmatch(path.name):
+            raise DataError(
+                "the folder for unfinished work holds other files; give another --out, or move it",
+                folder,
+                None,
+                path.name,
+            )
 
 
 def _begun(folder: Path) -> bool:

@@ -15,13 +15,15 @@ from typing import Any
 from sqlalchemy import Table, insert, select
 
 from seqmix.data.files import open_plain, replacing
+from seqmix.data.overwriting import NEW
 from seqmix.errors import DataError, StoreError
 from seqmix.serve.project import Project
 from seqmix.serve.project_folder import settle
 from seqmix.serve.settings import GUIDELINES, MODELS, STORE, write_settings
-from seqmix.serve.store import engine, schema
+from seqmix.serve.store import schema
 from seqmix.serve.store.current import read_counts
-from seqmix.serve.store.engine import sqlite_url
+from seqmix.serve.store.database import engine
+from seqmix.serve.store.database.engine import sqlite_url
 from seqmix.serve.store.records import PAGE
 from seqmix.serve.store.sentences import paged
 from seqmix.serve.store.store import Store, create_store
@@ -32,7 +34,7 @@ def back_up(project: Project, out: Path) -> int:
     out = out.absolute()
     if out.exists() or out.is_symlink():
         raise DataError("expected the name of a new folder; backups never overwrite anything", out)
-    with replacing(out, folder=True) as part:
+    with replacing(out, NEW) as part:
         part.chmod(0o700)
         (part / STORE).touch(0o600)
         if project.settings.store is None:

@@ -8,16 +8,18 @@ models/NNN/     the taggers trained so far
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sqlalchemy import URL
 
 from seqmix.data.files import open_plain
 from seqmix.data.sentence import Sentence
-from seqmix.errors import ConfigError, DataError, StoreError
+from seqmix.errors import DataError, StoreError
 from seqmix.serve.project_folder import building, clear_moved, settle
 from seqmix.serve.settings import (
     GUIDELINES,
@@ -29,13 +31,17 @@ from seqmix.serve.settings import (
     write_settings,
 )
 from seqmix.serve.store.current import read_counts
-from seqmix.serve.store.engine import sqlite_url
-from seqmix.serve.store.postgresql import need_trust, trust
+from seqmix.serve.store.database.engine import sqlite_url
+from seqmix.serve.store.database.postgresql import need_trust, trust
 from seqmix.serve.store.queue import Rules
-from seqmix.serve.store.sentences import Added, add_sentences, reserve_audit
+from seqmix.serve.store.records import PAGE
+from seqmix.serve.store.sentences import Added, add_sentences, paged, reserve_audit
 from seqmix.serve.store.store import Store, create_store, open_store, store_version
+from seqmix.serve.tags.in_settings import settle_tags
 
 START = "start"  # in models: a tagger to begin with
+TRAIN_NOW = "train_now"  # note: the next model is not to wait for a whole batch of answers
+_BREATH = 0.01  # seconds between two transactions, in which others save
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,12 @@ class Project:
     def models(self) -> Path:
         """The folder of its taggers."""
         return self.folder / MODELS
+
+    @property
+    def start(self) -> str | None:
+        """The name of a tagger to begin with: that of the settings, or the copy in `models`."""
+        copied = self.models / START
+        return self.settings.start or (str(copied) if copied.is_dir() else None)
 
     def close(self) -> None:
         """Close the store."""
@@ -126,6 +138,23 @@ def create_project(
     return created[0]
 
 
+def add_text(project: Project, added: Iterable[Sentence], keep_labels: bool = False) -> Added:
+    """Add text to a project that may be in use; the next model ranks it with the rest.
+
+    Others save between its short transactions. If it is interrupted, the same text can be added
+    again: what is there already is skipped.
+    """
+    store, sums = project.store, Counter[str]()
+    for page in paged(added, PAGE):
+        seed = project.settings.seed
+        part = add_sentences(store, page, keep_labels, random_seed=seed, rename=True)
+        sums.update(asdict(part))
+        time.sleep(_BREATH)
+    if sums["new"]:
+        store.write_note(TRAIN_NOW, time.time())
+    return Added(**sums)
+
+
 def _create_remote(
     folder: Path,
     settings: ProjectSettings,
@@ -174,16 +203,11 @@ def open_project(folder: Path) -> Project:
             " or create a new one"
         )
     store = open_store(store_url(folder, settings))
-    removed = [tag for tag in store.tags if tag not in settings.tags]
-    if removed:
+    try:
+        return Project(folder, settle_tags(folder, settings, store), store)
+    except BaseException:
         store.close()
-        raise ConfigError(
-            f"{folder / SETTINGS}: the tag {removed[0]!r} is missing;"
-            " tags can be added to a project but not removed"
-        )
-    if store.tags != settings.tags:
-        store.set_tags(settings.tags)
-    return Project(folder, settings, store)
+        raise
 
 
 def store_url(folder: Path, settings: ProjectSettings) -> str | URL:

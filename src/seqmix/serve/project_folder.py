@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from seqmix.data.files import open_plain, refuse_links, replacing, sync, write_text
+from seqmix.data.overwriting import NEW
 from seqmix.errors import DataError, StoreError
 
 PART, _MOVING = ".init.part", "moving"
@@ -23,7 +24,7 @@ PART, _MOVING = ".init.part", "moving"
 def building(folder: Path, last: str) -> Iterator[Path]:
     """Yield a folder to build in; if the block succeeds its files move to `folder`, `last` last."""
     if not folder.exists():
-        with replacing(folder, folder=True) as beside:
+        with replacing(folder, NEW) as beside:
             beside.chmod(0o700)
             yield beside
         return

@@ -1,4 +1,4 @@
-"""The progress of a project, as the page and `seqmix status` show it."""
+"""The progress of a project, as the page and `seqmix info` show it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from seqmix.serve.agreement import agreement, conflicts
-from seqmix.serve.estimates import Estimates
+from seqmix.serve.progress.agreement import agreement, conflicts
+from seqmix.serve.progress.by_tag import Tags
+from seqmix.serve.progress.confusion import confusion
+from seqmix.serve.progress.estimates import Estimates, Progress
+from seqmix.serve.progress.goal import goal_of
+from seqmix.serve.progress.pace import Pace, Times
 from seqmix.serve.project import Project
 from seqmix.serve.settings import ProjectSettings
-from seqmix.serve.store.answers import last_answer
+from seqmix.serve.sources.figures import Figures
+from seqmix.serve.store.annotators import MODEL
+from seqmix.serve.store.batches.batches import last_action
 from seqmix.serve.store.current import read_counts, work_by_annotator
 from seqmix.serve.store.rankings import read_generations
-from seqmix.serve.store.records import Counts, Generation
+from seqmix.serve.store.records import Counts, Generation, Work
 
 NOTE = "trainer"  # the note in which the trainer writes what it does
 ALIVE = 30.0  # seconds without a heartbeat after which no trainer runs
@@ -25,25 +31,33 @@ def status(
     estimates: Estimates,
     trouble: str | None = None,
     annotator_id: int | None = None,
+    figures: Figures | None = None,
+    pace: Pace | None = None,
 ) -> dict[str, Any]:
     """Return the progress of a project; `trouble` says what keeps the trainer from running."""
     store, settings = project.store, project.settings
     counts, progress = read_counts(store, annotator_id), estimates.progress()
     last = next(iter(read_generations(store, 1)), None)
+    times = (pace or Pace(store)).times()
+    missing = max(0, settings.batch - news(counts, settings, last))
     return {
         "answers": {
             **{key: n for key, n in asdict(counts).items() if key != "events"},
             "left": counts.left,
             # what an undo takes back
-            "last": None if annotator_id is None else last_answer(store, annotator_id),
+            "last": None if annotator_id is None else last_action(store, annotator_id),
         },
         "model": _model(last, store.read_note(NOTE) or {}, trouble),
         "audit": None if progress.audit is None else asdict(progress.audit),
-        "forecast": None if progress.forecast is None else progress.forecast.as_dict(),
+        "forecast": _forecast(progress, settings, times),
+        "goal": goal_of(counts, progress, settings, missing, times).to_json(),
+        "pace": times.to_json(annotator_id),
         "lacking": progress.lacking,
         "tags": store.read_tags(),
+        "tag_change": store.tag_history().newest,
+        "sources": (figures or Figures(store)).rows(),
         "curve": [asdict(point) for point in progress.curve],
-        "next_training_in": max(0, settings.batch - news(counts, settings, last)),
+        "next_training_in": missing,
     }
 
 
@@ -55,19 +69,35 @@ def with_team(project: Project) -> dict[str, Any]:
         "name": project.settings.name,
         "store": store.place,
         **status(project, Estimates(store)),
-        "annotators": [
-            {
-                "name": work.annotator.name,
-                "admin": work.annotator.admin,
-                "labeled": work.labeled,
-                "skipped": work.skipped,
-                "seconds": work.seconds,
-            }
-            for work in work_by_annotator(store)
-        ],
+        "by_tag": Tags(store).rows(),
+        "confusion": confusion(store) if agreed.n else None,
+        "annotators": [work_json(work) for work in work_by_annotator(store)],
         "agreement": None if agreed.f1 is None else asdict(agreed),
         "conflicts": len(conflicts(store, limit=1000)) if agreed.n else 0,
     }
+
+
+def work_json(work: Work) -> dict[str, Any]:
+    """Return what an annotator did, with the seconds of an answer given one by one."""
+    return {
+        "name": work.annotator.name,
+        "admin": work.annotator.admin,
+        "model": work.annotator.name.startswith(MODEL),
+        "labeled": work.labeled,
+        "bulk": work.bulk,
+        "skipped": work.skipped,
+        "discarded": work.discarded,
+        "seconds": work.seconds,
+        "each": None if work.each is None else round(work.each, 1),
+    }
+
+
+def _forecast(progress: Progress, settings: ProjectSettings, times: Times) -> dict[str, Any] | None:
+    """Return the forecast with the minutes that its answers take."""
+    if (ahead := progress.forecast) is None:
+        return None
+    answers, each = ahead.labels / (1 - settings.audit_share), times.next_seconds
+    return ahead.as_dict() | {"minutes": None if each is None else round(answers * each / 60, 1)}
 
 
 def news(counts: Counts, settings: ProjectSettings, last: Generation | None) -> int:
@@ -80,7 +110,8 @@ def news(counts: Counts, settings: ProjectSettings, last: Generation | None) -> 
 
 def answered(counts: Counts, settings: ProjectSettings) -> int:
     """Return how many sentences a model may learn from."""
-    return counts.seed + counts.active + (counts.audit if settings.audit_train else 0)
+    by_people = counts.active - counts.bulk - counts.by_models
+    return counts.seed + by_people + (counts.audit if settings.audit_train else 0)
 
 
 def _progress(last: Generation | None, note: dict[str, Any], phase: str) -> float | None:
@@ -104,7 +135,9 @@ def _model(
         "generation": None if last is None else last.number,
         "training": trouble is None and not silent and phase != WAITING and not note.get("failed"),
         "phase": phase,
-        "progress": _progress(last, note, phase),
+        "progress": note.get("share") or _progress(last, note, phase),
+        "left_s": note.get("left"),
+        "stage": None if last is None else last.notes.stage,
         "trained_on": None if last is None else last.labeled,
         "age_s": None if last is None else max(0.0, round(time.time() - last.at, 1)),
         "folder": None if last is None else last.model,

@@ -14,8 +14,9 @@ from pydantic import Field
 from seqmix.augment.settings import AnyVariant
 from seqmix.data.files import refuse_links, replacing, version_problem
 from seqmix.errors import ConfigError, SeqMixError, StoreError, TagError
-from seqmix.serve.store.postgresql import check_url
-from seqmix.serve.store.sqlite_check import PARTS
+from seqmix.serve.addresses import origin
+from seqmix.serve.store.database.postgresql import check_url
+from seqmix.serve.store.database.sqlite_check import PARTS
 from seqmix.settings import settings
 from seqmix.tagger.settings import Head
 
@@ -31,6 +32,7 @@ _FILES = (
     "lock",
     *(STORE + part for part in (*PARTS, "-journal")),
 )
+Tokenizer = Literal["words", "web", "numbers", "spaces"]  # of `data.tokenizers`
 Whole = Annotated[int, Field(strict=True)]
 Number = Annotated[float, Field(strict=True)]
 
@@ -61,17 +63,29 @@ class ProjectSettings:
     """The encoder: starter, a Hugging Face name or a folder."""
     head: Head = "crf"
     """What turns words into tags."""
+    start: str | None = None
+    """A tagger to begin with: a folder, or a model from another library such as spacy:NAME."""
     augment: AnyVariant = "mention"
     """How sentences are generated, or none."""
     rate: Annotated[Number, Field(ge=0, le=10)] = 1.0
     """Generated sentences for each labeled one."""
     seed: Annotated[Whole, Field(ge=0, le=2**63)] = 0
     """The random seed."""
+    tokens: Tokenizer = "words"
+    """How text is cut into tokens, also what is added later."""
+    send_text_to: str = ""
+    """Addresses that language models are at and that text of the project may be sent to,
+    such as https://api.example.com."""
 
     def __post_init__(self) -> None:
         check_tags(self.tags)
         if self.store is not None:
             check_url(self.store)
+        for place in self.send_text_to.split():
+            if origin(place) != place:
+                raise ConfigError(
+                    f"send_text_to must name addresses such as {origin(place)}; got {place!r}"
+                )
         if not self.name.strip() or not self.name.isprintable():
             raise ConfigError(
                 f"the name of a project must be a line of printable text; got {self.name!r}"
@@ -135,7 +149,9 @@ def change_settings(
     **changes: Any,
 ) -> ProjectSettings:
     """Change some settings of a project; `check` may refuse the new ones."""
-    before = {key: value for key, value in vars(read_settings(folder)).items() if value is not None}
+    before = {
+        key: value for key, value in asdict(read_settings(folder)).items() if value is not None
+    }
     settings = ProjectSettings(**before | changes)
     check(settings)
     write_settings(folder, settings, (folder / SETTINGS).stat().st_mode & 0o777)

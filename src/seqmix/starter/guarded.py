@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +47,18 @@ def refuse_growth(folder: Path) -> None:
     This must come before the tokenizer is loaded, since adding a token runs its steps.
     """
     path = folder / "tokenizer.json"
-    if not path.is_file():
-        return
-    content = json.loads(path.read_bytes())
+    if path.is_file():
+        refuse_growing(path.read_bytes(), path)
+
+
+def refuse_growing(tokenizer: str | bytes, source: Path) -> None:
+    """Refuse the content of such a file, or of one that a model holds."""
+    content = json.loads(tokenizer)
     keys = ("normalizer", "pre_tokenizer") if isinstance(content, dict) else ()
     growth = math.prod(_growth(step) for key in keys for step in _steps(content.get(key)))
     if growth > GROWTH:
         raise ModelError(
-            f"{path} makes a text up to {growth:.3g} times as long; "
+            f"{source} makes a text up to {growth:.3g} times as long; "
             f"at most {GROWTH} times is accepted"
         )
 
@@ -65,6 +70,17 @@ def refuse_grown(text: str) -> None:
             f"the model's tokenizer makes {len(text)} characters of {len(PROBE)}; "
             f"at most {GROWTH} times as many are accepted"
         )
+
+
+def plain_backend(tokenizer: Any) -> Any:
+    """Return a copy of the tokenizer's backend that neither pads nor truncates."""
+    plain = deepcopy(tokenizer.backend_tokenizer)
+    plain.no_padding()
+    plain.no_truncation()
+    if plain.normalizer is not None:
+        with tokenizing():
+            refuse_grown(plain.normalizer.normalize_str(PROBE))
+    return plain
 
 
 def _steps(part: Any) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,6 @@ import logging
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from transformers import (
     AutoModel,
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
+    AutoModelForTokenClassification,
     AutoTokenizer,
     BertConfig,
     BertForMaskedLM,
@@ -36,14 +36,14 @@ from transformers.utils.logging import (
 
 from seqmix.data.files import version_problem
 from seqmix.errors import MissingExtraError, ModelError, first_line
-from seqmix.starter.guarded import PROBE, refuse_grown, refuse_growth, tokenizing
+from seqmix.starter.guarded import refuse_growth, tokenizing
 
 STARTER = "starter"
 ADAPTED, ADAPTED_VERSION = "adapt.json", 1  # the file that `seqmix adapt` adds to its folders
 TIED = frozenset(
     ("lm_head.weight", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias")
 )  # heads that are not stored
-_FILES = Path(__file__).parent / "files"
+STARTER_FILES = Path(__file__).parent / "files"
 # Downloaded files must not run code: none of their own is imported, no kernel that their config
 # names is fetched from the hub, and weights are safetensors, never a pickle.
 NO_CODE: Mapping[str, Any] = {
@@ -105,6 +105,20 @@ def load_language_model(name: str = STARTER) -> tuple[PreTrainedModel, PreTraine
         return model.eval(), tokenizer
 
 
+def load_token_classifier(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+    """Return a Hugging Face model for token classification in float32, and its tokenizer."""
+    with _as_model_error(name):
+        model, info = AutoModelForTokenClassification.from_pretrained(
+            name, output_loading_info=True, **_SAFE
+        )
+        if info["missing_keys"]:
+            raise ModelError(
+                f"the model {name!r} must be one for token classification; "
+                f"it has no {min(info['missing_keys'])}"
+            )
+        return model.eval(), _tokenizer(name)
+
+
 def base_encoder(name: str) -> str:
     """Return the name of the encoder that an adapted one started from, or the name itself."""
     file = Path(name) / ADAPTED
@@ -129,21 +143,10 @@ def default_learning_rate(encoder: str) -> float:
     return 3e-4 if base_encoder(encoder) == STARTER else 5e-5
 
 
-def plain_backend(tokenizer: PreTrainedTokenizerFast) -> Any:
-    """Return a copy of the tokenizer's backend that neither pads nor truncates."""
-    backend = deepcopy(tokenizer.backend_tokenizer)
-    backend.no_padding()
-    backend.no_truncation()
-    if backend.normalizer is not None:
-        with tokenizing():
-            refuse_grown(backend.normalizer.normalize_str(PROBE))
-    return backend
-
-
 def starter_tokenizer() -> PreTrainedTokenizerFast:
     """Return WordPiece over bert-base-cased's vocabulary; [CLS] and [SEP] are also BOS and EOS."""
     return PreTrainedTokenizerFast(
-        tokenizer_file=str(_FILES / "tokenizer.json"),
+        tokenizer_file=str(STARTER_FILES / "tokenizer.json"),
         bos_token="[CLS]",
         eos_token="[SEP]",
         model_max_length=256,
@@ -152,13 +155,15 @@ def starter_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def _config(model: str) -> dict[str, Any]:
-    config: dict[str, Any] = json.loads((_FILES / f"{model}.json").read_text(encoding="utf-8"))
+    config: dict[str, Any] = json.loads(
+        (STARTER_FILES / f"{model}.json").read_text(encoding="utf-8")
+    )
     return config
 
 
 @cache  # a loop loads the starter dozens of times; callers copy
 def _weights(model: str) -> dict[str, torch.Tensor]:
-    return read_int8(_FILES / f"{model}.int8.safetensors")
+    return read_int8(STARTER_FILES / f"{model}.int8.safetensors")
 
 
 def read_int8(path: Path) -> dict[str, torch.Tensor]:
@@ -204,11 +209,8 @@ def _as_model_error(name: str) -> Iterator[None]:
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.ERROR)
-    bars = is_progress_bar_enabled() and not sys.stderr.isatty()
-    if bars:
-        disable_progress_bar()
     try:
-        with tokenizing():
+        with tokenizing(), without_bars():
             yield
     except ModelError:
         raise
@@ -225,5 +227,16 @@ def _as_model_error(name: str) -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """Show no progress bars of transformers where nobody watches them."""
+    bars = is_progress_bar_enabled() and not sys.stderr.isatty()
+    if bars:
+        disable_progress_bar()
+    try:
+        yield
+    finally:
         if bars:
             enable_progress_bar()

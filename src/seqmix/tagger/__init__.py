@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from seqmix.tagger.decoding import Path
+    from seqmix.tagger.paths import Path
     from seqmix.tagger.settings import Settings
     from seqmix.tagger.tagger import Tagger
 
 __all__ = ["Path", "Settings", "Tagger"]
-_MODULES = {"Path": "decoding", "Settings": "settings", "Tagger": "tagger"}
+_MODULES = {"Path": "paths", "Settings": "settings", "Tagger": "tagger"}
 
 
 def __getattr__(name: str) -> Any:

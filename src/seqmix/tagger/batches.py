@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from seqmix.tagger.windows import Ints, Window
-
-Windows = Sequence[Sequence[Window]]  # of each sentence
+from seqmix.data.window_bounds import Ints
+from seqmix.tagger.windows import Windows, joined, sizes_of, word_places
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def on_device(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 def pack(sentences: Windows, first_position: int = 0, width: int | None = None) -> Batch:
     """Lay windows out in rows, several per row; by default as wide as the longest window."""
     windows = [window for sentence in sentences for window in sentence]
-    sizes = _sizes(windows)
+    sizes = sizes_of(windows)
     width = width or max(sizes.tolist(), default=1)
     row = _first_fit(sizes.tolist(), width)
     number, left = _in_row(row, sizes)
@@ -53,10 +52,10 @@ def pack(sentences: Windows, first_position: int = 0, width: int | None = None) 
     positions = np.full(shape, first_position)
     inside = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     places = np.repeat(row * width + left, sizes) + inside
-    ids.reshape(-1)[places] = _joined([window.ids for window in windows])
+    ids.reshape(-1)[places] = joined([window.ids for window in windows])
     positions.reshape(-1)[places] = inside + first_position
     segments.reshape(-1)[places] = np.repeat(number, sizes)
-    words, lengths = _words(sentences, windows, row * width + left)
+    words, lengths = word_places(sentences, windows, row * width + left)
     tensor = torch.from_numpy
     arrays = tensor(ids), tensor(positions), tensor(segments), tensor(words)
     return Batch(*arrays, tuple(lengths.tolist()))
@@ -71,10 +70,10 @@ def spread(
     host could lay it out.
     """
     windows = [window for sentence in sentences for window in sentence]
-    sizes = _sizes(windows)
+    sizes = sizes_of(windows)
     width = max(sizes.tolist(), default=1)
-    at, counts = _words(sentences, windows, np.arange(len(windows)) * width)
-    parts = [_joined([window.ids for window in windows]), sizes, at, counts]
+    at, counts = word_places(sentences, windows, np.arange(len(windows)) * width)
+    parts = [joined([window.ids for window in windows]), sizes, at, counts]
     sent = on_device(torch.from_numpy(np.concatenate(parts)), device)
     flat, size, words, lengths = sent.split([len(part) for part in parts])
     place = torch.arange(width, device=device)
@@ -82,54 +81,6 @@ def spread(
     ids = torch.zeros(filled.shape, dtype=torch.long, device=device).masked_scatter_(filled, flat)
     positions = (place + first_position).repeat(len(ids), 1)  # not a view: torch does not pin those
     return Batch(ids, positions, filled.long(), words, tuple(counts.tolist())), lengths
-
-
-def by_length(sentences: Windows, budget: int) -> list[list[int]]:
-    """Group sentences alike in length, at most `budget` pieces per group, padding included."""
-    sizes = np.array(
-        [
-            len(windows[0].ids)
-            if len(windows) == 1
-            else max((len(window.ids) for window in windows), default=0)
-            for windows in sentences
-        ]
-    )
-    not_empty = np.count_nonzero(sizes)
-    order = np.argsort(-sizes, kind="stable")[:not_empty]
-    rows = np.cumsum([len(sentences[i]) for i in order])
-    groups, first, done = [], 0, 0  # sentences and rows in earlier groups
-    while first < len(order):
-        limit = done + budget // sizes[order[first]]
-        last = max(first + 1, int(np.searchsorted(rows, limit, side="right")))
-        groups.append(order[first:last].tolist())
-        first, done = last, int(rows[last - 1])
-    return groups
-
-
-def _words(sentences: Windows, windows: Sequence[Window], first: Ints) -> tuple[Ints, Ints]:
-    """Return the place of each word's first piece, by sentence, and the words per sentence.
-
-    `first` holds the places at which the windows start.
-    """
-    owned = np.fromiter((len(window.at) for window in windows), dtype=np.int64, count=len(windows))
-    at = np.repeat(first, owned) + _joined([window.at for window in windows])
-    if all(len(sentence) == 1 for sentence in sentences):
-        return at, owned
-    sentence_of = np.repeat(np.arange(len(sentences)), [len(sentence) for sentence in sentences])
-    lengths = np.bincount(sentence_of, weights=owned, minlength=len(sentences)).astype(np.int64)
-    starts = (np.cumsum(lengths) - lengths)[sentence_of]
-    ordered = np.empty_like(at)
-    ordered[np.repeat(starts, owned) + _joined([window.words for window in windows])] = at
-    return ordered, lengths
-
-
-def _joined(parts: Sequence[Ints]) -> Ints:
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-
-def _sizes(windows: Sequence[Window]) -> Ints:
-    """Return the number of pieces of each window."""
-    return np.fromiter((len(window.ids) for window in windows), dtype=np.int64, count=len(windows))
 
 
 def _first_fit(sizes: Sequence[int], width: int) -> Ints:

@@ -121,6 +121,7 @@ def best_paths(
     """Return the n paths of highest score, best first: tags [batch, n, length], scores [batch, n].
 
     A score is -inf where there are fewer paths; behind a sentence's end its last tag repeats.
+    A batch of one is as long as its sentence.
     """
     batch, length, tags = emissions.shape
     scores = torch.full(
@@ -134,9 +135,11 @@ def best_paths(
     for t in range(1, length):
         moved = scores.view(batch, n, tags, 1) + chain.transitions  # [batch, n, from, to]
         best, came = moved.reshape(batch, n * tags, tags).topk(n, dim=1)
-        active = (t < lengths)[:, None, None]
-        scores = torch.where(active, best + emissions[:, t, None], scores)
-        pointers[t - 1] = torch.where(active, came, same)
+        best = best + emissions[:, t, None]
+        if batch > 1:  # else no sentence has ended
+            active = (t < lengths)[:, None, None]
+            best, came = torch.where(active, best, scores), torch.where(active, came, same)
+        scores, pointers[t - 1] = best, came
     # A state numbers rank and tag: rank * tags + tag.
     final, state = (scores + chain.end).view(batch, n * tags).topk(min(n, n * tags), dim=1)
     path = [state % tags]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -16,24 +16,17 @@ from seqmix.data.tagset import TagSet
 from seqmix.tagger.crf import IMPOSSIBLE, Chain, best_paths, log_partition, marginals
 from seqmix.tagger.inference import Tensors
 from seqmix.tagger.network import padded
+from seqmix.tagger.paths import Path, paths_of
 
 # Which tags may start, follow each other and end: [n_tags], [from, to], [n_tags].
 Legal = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
+@lru_cache(maxsize=16)
 def legal_rules(tag_set: TagSet, device: torch.device) -> Legal:
     """Return the rules of legal paths on the device."""
     start, moves, end = (torch.from_numpy(mask).to(device) for mask in legal_moves(tag_set))
     return start, moves, end
-
-
-@dataclass(frozen=True)
-class Path:
-    """One way to tag a sentence, and how probable the tagger finds it."""
-
-    tags: tuple[str, ...]
-    probability: float
-    by_token: tuple[float, ...] = ()  # the probability of each token's tag, on request
 
 
 def by_token(
@@ -84,25 +77,8 @@ def search(
 
 def to_paths(tensors: Tensors, sentences: Sequence[Sentence], tag_set: TagSet) -> list[list[Path]]:
     """Return the paths of `search`, best first; a fourth tensor holds the rows of `by_token`."""
-    best, probabilities, exists = (tensor.tolist() for tensor in tensors[:3])
-    rows: list[list[list[float]]] = [[] for _ in sentences]
-    if len(tensors) > 3:
-        rows = [part.tolist() for part in tensors[3].split([len(s) for s in sentences])]
-    return [
-        [
-            Path(
-                tuple(tag_set.tags[i] for i in path[: len(sentence)]),
-                probability,
-                # Not strict, since a path is padded behind the sentence's end.
-                tuple(row[i] for row, i in zip(by_word, path, strict=False)),
-            )
-            for path, probability, real in zip(*lists, strict=True)
-            if real
-        ]
-        for sentence, by_word, *lists in zip(
-            sentences, rows, best, probabilities, exists, strict=True
-        )
-    ]
+    best, probabilities, exists, *rows = (tensor.numpy() for tensor in tensors)
+    return paths_of(best, probabilities, exists, sentences, tag_set, *rows)
 
 
 def with_dropout(

@@ -22,9 +22,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seqmix.data.sentence import Sentence
 from seqmix.protocols import Measure
-from seqmix.tagger.batches import by_length, spread
+from seqmix.tagger.batches import spread
 from seqmix.tagger.network import Network, autocast
-from seqmix.tagger.windows import WordPieces
+from seqmix.tagger.windows import WordPieces, by_length, chunks
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -33,8 +33,7 @@ Tensors = tuple[torch.Tensor, ...]
 Reduce = Callable[[torch.Tensor, Sequence[Sentence], torch.Tensor], Tensors]
 # On the host: one value for each sentence of a batch.
 Finish = Callable[[Tensors, Sequence[Sentence]], list[T]]
-BUDGET = {"cpu": 512, "cuda": 65536}  # pieces per batch: what fits the cache, what fills the GPU
-CHUNK = 4096  # sentences held at a time
+BUDGET = {"cpu": 256, "cuda": 65536}  # pieces per batch: what fits the cache, what fills the GPU
 
 
 def run_batches(
@@ -94,6 +93,9 @@ def side_by_side(function: Callable[[A], T], items: Sequence[A], device: torch.d
     if device.type != "cpu":
         return [function(item) for item in items]
     try:
+        if len(items) == 1:  # a thread would cost a short sentence more than it gains
+            torch.set_num_threads(1)
+            return [function(items[0])]
         with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
             return list(pool.map(function, items))
     finally:
@@ -123,18 +125,6 @@ def _delayed(items: Iterator[T], n: int) -> Iterator[T]:
         if len(held) > n:
             yield held.popleft()
     yield from held
-
-
-def chunks(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    """Yield the sentences in lists of at most `CHUNK`."""
-    chunk: list[Sentence] = []
-    for sentence in sentences:
-        chunk.append(sentence)
-        if len(chunk) == CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 def by_sentence(tensors: Tensors, sentences: Sequence[Sentence]) -> list[NDArray[np.float32]]:

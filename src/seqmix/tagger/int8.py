@@ -1,7 +1,7 @@
-"""Ranking on a CPU with int8 weights: about half the time, and a ranking that hardly changes.
+"""Predicting on a CPU with int8 weights: about half the time, and results that hardly change.
 
-Activations are rounded too, batch by batch, so it is neither for training nor for predictions that
-are handed out; docs/performance.md has the figures.
+Activations are rounded too, batch by batch, so a sentence's result depends on the others in its
+batch; docs/performance.md has the figures.
 """
 
 from __future__ import annotations
@@ -62,11 +62,16 @@ class Int8Linear(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return the product and the bias in float32."""
-        # Activations take 7 bits: CPUs without VNNI add two products in 16 bits, which overflows.
         product: Tensor = torch.ops.quantized.linear_dynamic(
-            inputs, self._packed, reduce_range=True
+            inputs, self._packed, reduce_range=not _has_vnni()
         )
         return product
+
+
+@cache
+def _has_vnni() -> bool:
+    """Whether activations may take 8 bits; without VNNI sums in 16 bits overflow, and 7 must do."""
+    return torch.cpu._is_vnni_supported()
 
 
 _PROBE = """

@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerFast
 
 from seqmix.data.files import replacing, version_problem
+from seqmix.data.overwriting import FolderKind
 from seqmix.errors import ModelError, SeqMixError, first_line
 from seqmix.starter.guarded import refuse_growth, tokenizing
 from seqmix.starter.loader import NO_CODE
@@ -20,13 +21,19 @@ from seqmix.tagger.model_size_check import check_counts, check_size
 from seqmix.tagger.network import Network
 
 FORMAT_VERSION = 1  # of a tagger
+MODEL_FILES = (  # of any model and tokenizer that transformers writes
+    *("config.json", "generation_config.json", "model*.safetensors", "*.safetensors.index.json"),
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("vocab.txt", "vocab.json", "merges.txt", "*.model", "chat_template.jinja"),
+)
+TAGGER = FolderKind("a tagger", ("tagger.json",), MODEL_FILES)
 _CHUNK = 1 << 20
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[Path]:
+def writing(folder: Path, kind: FolderKind) -> Iterator[Path]:
     """Write a model folder like `replacing`, for libraries whose disk errors are not OSErrors."""
-    with replacing(folder, folder=True) as beside:
+    with replacing(folder, kind) as beside:
         mode = beside.stat().st_mode & 0o666
         try:
             yield beside
@@ -92,7 +99,7 @@ def write_folder(
     weights = {
         key: value.detach().cpu().contiguous() for key, value in network.state_dict().items()
     }
-    with writing(folder) as beside:
+    with writing(folder, TAGGER) as beside:
         save_file(weights, beside / "model.safetensors")
         network.encoder.config.to_json_file(str(beside / "config.json"))
         if tokenizer is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,10 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from seqmix.errors import ModelError
 from seqmix.tagger.batches import Batch
 from seqmix.tagger.crf import Chain, log_partition, log_partition_by_halves, target_score
+from seqmix.tagger.on_cpu import is_short_cut, use_onednn, word_states
 
 _PLACES = 2**17  # read at once when predicting: twice what a batch of sentences has on a GPU
 # Up to this many tags a GPU sums a CRF by halves: the arithmetic grows with their third power.
@@ -34,10 +36,16 @@ class Mixup:
 
     partners: Tensor  # [n_words] indices of words of the same batch
     weights: Tensor  # [n_words]
+    layer: int = 0  # before which they are mixed; 0: the input embeddings
 
     def rows(self, target: Tensor) -> Tensor:
         """Return the tag rows [n_words, n_tags], mixed as the words are."""
         return self.weights[:, None] * target + (1 - self.weights[:, None]) * target[self.partners]
+
+    def states(self, states: Tensor, words: Tensor) -> Tensor:
+        """Return states [n_rows, width, size] with words' first pieces moved to their partners'."""
+        flat = states.flatten(0, 1)
+        return flat.index_copy(0, words, self.rows(flat[words]).to(flat.dtype)).view_as(states)
 
 
 def autocast(device: torch.device, cache: bool = True) -> Any:
@@ -63,6 +71,8 @@ class Network(nn.Module):
     ) -> None:
         super().__init__()
         self.encoder = encoder
+        if torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available():
+            use_onednn(encoder)
         self.dropout = nn.Dropout(dropout)
         self.classifier = nn.Linear(encoder.config.hidden_size, n_tags)
         nn.init.normal_(self.classifier.weight, std=0.02, generator=generator)
@@ -106,22 +116,29 @@ class Network(nn.Module):
             )
 
     def _hidden(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
+        if mixup is None and is_short_cut(self.encoder, batch):
+            return word_states(self.encoder, batch)
         inputs = attention_inputs(batch.positions, batch.segments, self.packs)
-        if mixup is None:
-            inputs["input_ids"] = batch.ids
-        else:
-            inputs["inputs_embeds"] = self._mixed(batch, mixup)
-        states: Tensor = self.encoder(**inputs).last_hidden_state
+        with self._mixing(batch, mixup):
+            states: Tensor = self.encoder(input_ids=batch.ids, **inputs).last_hidden_state
         return states.flatten(0, 1).index_select(0, batch.words)
 
-    def _mixed(self, batch: Batch, mixup: Mixup) -> Tensor:
-        """Return input embeddings with each word's first piece moved towards its partner's."""
-        embedded: Tensor = self.encoder.get_input_embeddings()(batch.ids)
-        flat = embedded.flatten(0, 1)  # [n_rows * width, hidden]
-        words, partners = flat[batch.words], flat[batch.words[mixup.partners]]
-        weights = mixup.weights[:, None]
-        mixed = weights * words + (1 - weights) * partners
-        return flat.index_copy(0, batch.words, mixed).view_as(embedded)
+    @contextmanager
+    def _mixing(self, batch: Batch, mixup: Mixup | None) -> Iterator[None]:
+        """Mix words on their way into a layer, or as they are embedded."""
+        if mixup is None:
+            yield
+            return
+        if mixup.layer:
+            hook = _layers(self.encoder)[mixup.layer].register_forward_pre_hook(
+                lambda _, inputs: (mixup.states(inputs[0], batch.words), *inputs[1:])
+            )
+        else:
+            hook = self.encoder.get_input_embeddings().register_forward_hook(
+                lambda _, __, embedded: mixup.states(embedded, batch.words)
+            )
+        with hook:
+            yield
 
     def forward(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
         """Return the emission scores [n_words, n_tags] in float32."""
@@ -133,27 +150,41 @@ class Network(nn.Module):
         scores: Tensor = self.classifier(self.dropout(self._hidden(batch, mixup)))
         return scores.float()
 
-    def loss(self, scores: Tensor, rows: Tensor, lengths: tuple[int, ...]) -> Tensor:
+    def loss(
+        self,
+        scores: Tensor,
+        rows: Tensor,
+        lengths: tuple[int, ...],
+        weights: Tensor | None = None,
+    ) -> Tensor:
         """Return the mean over labeled words of cross-entropy or the CRF's negative log-likelihood.
 
-        Rows of NaN are missing.
+        Rows of NaN are missing; `weights` of sentences weigh their words.
         """
-        labeled = ~torch.isnan(rows[:, 0])
+        words = None
+        if weights is not None:
+            words = weights.repeat_interleave(torch.tensor(lengths, device=weights.device))
         if self.chain is None:
-            q = torch.nan_to_num(rows)
-            return -(q * torch.log_softmax(scores, dim=1)).sum() / labeled.sum().clamp(min=1)
+            return self.word_loss(scores, rows, words)
         ends = torch.tensor(lengths, device=scores.device)
         gap = self._gap(padded(scores, lengths), padded(rows, lengths), ends)
-        return gap.sum() / labeled.sum().clamp(min=1)
+        return (gap if weights is None else gap * weights).sum() / _total(rows[:, 0], words)
+
+    def word_loss(self, scores: Tensor, rows: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Return the loss of a linear head, without asking the host; `weights` are of words."""
+        q = torch.nan_to_num(rows)
+        if weights is not None:
+            q = q * weights[:, None]
+        return -(q * torch.log_softmax(scores, dim=1)).sum() / _total(rows[:, 0], weights)
 
     def chain_loss(
         self, emissions: Tensor, rows: Tensor, ends: Tensor, present: Tensor, complete: bool
     ) -> Tensor:
         """Return the CRF's loss of a box [n_sentences, longest, n_tags], without asking the host.
 
-        Only sentences that are `present` count.
+        A sentence counts as much as it is `present`: 0, 1, or its weight.
         """
-        labeled = (~torch.isnan(rows[:, :, 0])).sum().clamp(min=1)
+        labeled = _total(rows[:, :, 0], present[:, None])
         # Zeros where no sentence is, since 0 times a NaN is a NaN.
         rows = torch.where(present[:, None, None] > 0, rows, 0.0)
         return (self._gap(emissions, rows, ends, complete) * present).sum() / labeled
@@ -166,6 +197,24 @@ class Network(nn.Module):
         halves = complete is not None and emissions.shape[2] <= _FEW_TAGS
         total = (log_partition_by_halves if halves else log_partition)(emissions, ends, chain)
         return total - target_score(emissions, ends, rows, chain, complete)
+
+
+def _total(first: Tensor, weights: Tensor | None) -> Tensor:
+    """Return how many rows are labeled, weighted, from the first number of each; at least a bit."""
+    labeled = ~torch.isnan(first)
+    if weights is None:
+        return labeled.sum().clamp(min=1)
+    total = (labeled * weights).sum()
+    return torch.where(total > 0, total, 1.0)
+
+
+def _layers(encoder: PreTrainedModel) -> nn.ModuleList:
+    """Return the layers of an encoder: its first list of as many modules as it has layers."""
+    count = encoder.config.num_hidden_layers
+    for module in encoder.modules():
+        if isinstance(module, nn.ModuleList) and len(module) == count:
+            return module
+    raise ModelError(f"no layers were recognized in an encoder of type {type(encoder).__name__}")
 
 
 def _order(batch: Batch) -> Tensor:

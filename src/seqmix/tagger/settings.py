@@ -12,11 +12,12 @@ Head = Literal["linear", "crf"]
 HEADS: tuple[Head, ...] = get_args(Head)
 LearningRate = Annotated[float, Field(gt=0, lt=1)]
 Part = Annotated[float, Field(ge=0, lt=1)]
+Partners = Literal["sentence", "tag"]
 
 
 @settings
 class Settings:
-    """How a tagger trains; the values are the paper's, but for the learning rate."""
+    """How a tagger trains; the values are the paper's, except for the learning rate."""
 
     epochs: Count = 10
     """Passes over the sentences."""
@@ -37,9 +38,13 @@ class Settings:
     clip: Annotated[float, Field(gt=0)] = 1.0
     """Largest norm of a gradient."""
     max_pieces: Annotated[int, Field(ge=8, le=2**31)] = 128
-    """Subwords in a window; longer sentences are read in several."""
+    """Subwords in a window; longer sentences are read in several windows."""
     mixup: Annotated[float, Field(gt=0, le=1e6)] | None = None
     """α of mixup in training: words and tag rows of a batch are interpolated."""
+    mixup_layer: Annotated[int, Field(ge=0, le=1000)] = 0
+    """The encoder layer before which words are interpolated; 0 is the input embeddings."""
+    mixup_partners: Partners = "sentence"
+    """What a word is mixed with: the words of another sentence, or any word of the same tag."""
 
     def total_steps(self, n_sentences: int) -> int:
         """Return the optimizer steps for a training set of this size."""
@@ -73,14 +78,6 @@ class AdaptSettings:
     clip: Annotated[float, Field(gt=0)] = 1.0
     """Largest norm of a gradient."""
     max_pieces: Annotated[int, Field(ge=8, le=2**31)] = 128
-    """Subwords in a window; longer sentences are read in several."""
+    """Subwords in a window; longer sentences are read in several windows."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Random seed, where no generator is given."""
-
-
-def enough_steps(sentences: int, batch_size: int = 32) -> int:
-    """Return the optimizer steps that plain training needs (docs/defaults.md).
-
-    Ten epochs, but at least 300 steps, and 600 from 100 sentences on.
-    """
-    return max(600 if sentences >= 100 else 300, 10 * -(-sentences // batch_size))

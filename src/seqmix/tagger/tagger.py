@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+from seqmix.data.inputs import Text, as_sentences
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ConfigError, DataError, ModelError, TagError
@@ -23,17 +24,17 @@ from seqmix.starter import STARTER
 from seqmix.starter.loader import default_learning_rate
 from seqmix.tagger import decoding, inference
 from seqmix.tagger.crf import Chain
-from seqmix.tagger.decoding import Path
 from seqmix.tagger.encoders import device_of, pieces_of, pretrained
 from seqmix.tagger.int8 import quantized, refuse_quantized
 from seqmix.tagger.model_folders import load_encoder_of, load_weights, open_folder, write_folder
 from seqmix.tagger.network import Network
+from seqmix.tagger.paths import Path
 from seqmix.tagger.settings import HEADS, Settings
 from seqmix.tagger.training.determinism import seeded
 from seqmix.tagger.training.loop import Progress, train
 from seqmix.tagger.training.memory import stretches
-from seqmix.tagger.training.schedule import TrainingSet
-from seqmix.tagger.windows import WordPieces
+from seqmix.tagger.training.schedule import TrainingSet, weights_of
+from seqmix.tagger.windows import WordPieces, chunks
 
 T = TypeVar("T")
 MAX_TAGS = 2000
@@ -46,7 +47,7 @@ class Tagger:
         encoder: `starter`, a Hugging Face name, or a folder.
         head: `linear` or `crf`.
         settings: How to train; the paper's values by default.
-        device: `cpu` or `cuda`; the best there is by default.
+        device: `cpu` or `cuda`; by default the best available.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Tagger:
             pieces.encode(sentence.tokens for sentence in labeled),
             [tags.rows(sentence) for sentence in labeled],
             [sentence.id for sentence in labeled],
+            weights_of(labeled),
         )
         try:
             train(network, data, self.settings, self.learning_rate, rng, progress)
@@ -129,7 +131,7 @@ class Tagger:
         return twin
 
     def int8(self) -> Tagger:
-        """Return a copy with int8 weights, for ranking on a CPU; it cannot be trained or saved."""
+        """Return a copy with int8 weights, faster on a CPU; it cannot be trained or saved."""
         rounded = copy(self)
         rounded._network = quantized(self.network, self.device)
         return rounded
@@ -156,7 +158,7 @@ class Tagger:
         """The learning rate of the settings, or else the one that suits the encoder."""
         return self.settings.lr or default_learning_rate(self.encoder)
 
-    def probabilities(self, sentences: Iterable[Sentence]) -> Iterator[NDArray[np.float32]]:
+    def probabilities(self, sentences: Iterable[Text]) -> Iterator[NDArray[np.float32]]:
         """Yield p(tag | token) for each sentence [n_tokens, n_tags], in a stream.
 
         For a CRF these are the marginals; columns are in the order of `tag_set`.
@@ -166,7 +168,7 @@ class Tagger:
             sentences, lambda *batch: (self._by_token(*batch),), inference.by_sentence, empty
         )
 
-    def unsure(self, sentences: Iterable[Sentence], measure: Measure) -> Iterator[float]:
+    def unsure(self, sentences: Iterable[Text], measure: Measure) -> Iterator[float]:
         """Yield how unsure the tagger is of each sentence, computed on the device.
 
         Args:
@@ -185,7 +187,7 @@ class Tagger:
 
     def best_paths(
         self,
-        sentences: Iterable[Sentence],
+        sentences: Iterable[Text],
         n: int = 1,
         legal: bool = True,
         keep: bool = False,
@@ -212,15 +214,15 @@ class Tagger:
         return self._map(sentences, reduce, finish, [Path((), 1.0)])
 
     def predict(
-        self, sentences: Iterable[Sentence], legal: bool = True, keep: bool = False
+        self, sentences: Iterable[Text], legal: bool = True, keep: bool = False
     ) -> Iterator[Sentence]:
         """Yield the sentences with their most probable tags; for the options see `best_paths`."""
-        for chunk in inference.chunks(sentences):
+        for chunk in chunks(as_sentences(sentences)):
             best = self.best_paths(chunk, legal=legal, keep=keep)
             for sentence, paths in zip(chunk, best, strict=True):
                 yield sentence.with_tags(paths[0].tags)
 
-    def embeddings(self, sentences: Iterable[Sentence]) -> Iterator[NDArray[np.float32]]:
+    def embeddings(self, sentences: Iterable[Text]) -> Iterator[NDArray[np.float32]]:
         """Yield the last hidden states of each sentence's tokens [n_tokens, width]."""
         empty = np.zeros((0, self.network.classifier.in_features), dtype=np.float32)
         finish = inference.by_sentence
@@ -229,7 +231,7 @@ class Tagger:
         )
 
     def dropped(
-        self, sentences: Iterable[Sentence], passes: int, rng: np.random.Generator
+        self, sentences: Iterable[Text], passes: int, rng: np.random.Generator
     ) -> Iterator[NDArray[np.float32]]:
         """Yield p(tag | token) under dropout in the head only [passes, n_tokens, n_tags]."""
         head, dropout = self.network.classifier, self.settings.dropout
@@ -287,11 +289,11 @@ class Tagger:
 
     def _map(
         self,
-        sentences: Iterable[Sentence],
+        sentences: Iterable[Text],
         reduce: inference.Reduce,
         finish: inference.Finish[T],
         empty: T,
         hidden: bool = False,
     ) -> Iterator[T]:
         model = (*self._ready()[:2], self.device)
-        return inference.run_batches(*model, sentences, reduce, finish, empty, hidden)
+        return inference.run_batches(*model, as_sentences(sentences), reduce, finish, empty, hidden)

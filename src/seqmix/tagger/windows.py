@@ -7,17 +7,17 @@ Each word is read in the window that shows most of its context, so no word loses
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from transformers import PreTrainedTokenizerFast
 
-from seqmix.starter.guarded import MAX_LETTERS, tokenizing
-from seqmix.starter.loader import plain_backend
+from seqmix.data.sentence import Sentence
+from seqmix.data.window_bounds import Ints, window_bounds, window_owners
+from seqmix.starter.guarded import MAX_LETTERS, plain_backend, tokenizing
 
-Ints = NDArray[np.int64]
+CHUNK = 4096  # sentences held at a time
 _MAX_SENTENCES = 30_000  # whose windows are cached
 _MAX_WORDS = 300_000  # whose pieces are cached, at some 400 bytes each: a crawl has no end of words
 
@@ -31,16 +31,38 @@ class Window:
     at: Ints  # [n_words] the places of their first pieces in `ids`
 
 
+Windows = Sequence[Sequence[Window]]  # of each sentence
+
+
+@dataclass(frozen=True)
+class PlainTokenizer:
+    """What is needed of a tokenizer: its backend and the pieces it puts around a sentence."""
+
+    backend: Any  # a `tokenizers.Tokenizer` that neither pads nor truncates
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    unknown: int  # the piece of a word without any
+
+
+def plain_tokenizer(tokenizer: Any) -> PlainTokenizer:
+    """Return what is needed of a Hugging Face tokenizer."""
+    unknown = tokenizer.unk_token_id
+    unknown = unknown if unknown is not None else (tokenizer.eos_token_id or 0)
+    return PlainTokenizer(plain_backend(tokenizer), *special_pieces(tokenizer), unknown)
+
+
 class WordPieces:
     """Cuts words into pieces, and sentences into windows; both are cached."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast, limit: int, overlap: int = 32) -> None:
-        self._backend = plain_backend(tokenizer)
+    def __init__(self, tokenizer: Any, limit: int, overlap: int = 32) -> None:
+        plain = tokenizer
+        if not isinstance(tokenizer, PlainTokenizer):
+            plain = plain_tokenizer(tokenizer)
+        self.tokenizer: PlainTokenizer = plain
+        self.limit = limit
+        self.before, self.after = plain.before, plain.after
         self._pieces: dict[str, tuple[int, ...]] = {}
         self._encoded: dict[tuple[str, ...], list[Window]] = {}
-        self.before, self.after = special_pieces(tokenizer)
-        unknown = tokenizer.unk_token_id
-        self.unknown = unknown if unknown is not None else (tokenizer.eos_token_id or 0)
         self.room = max(1, limit - len(self.before) - len(self.after))  # pieces for words
         self.overlap = min(overlap, self.room // 4)
 
@@ -53,13 +75,13 @@ class WordPieces:
             new = list(dict.fromkeys(tokens))
         if new:
             with tokenizing():
-                encodings = self._backend.encode_batch(
+                encodings = self.tokenizer.backend.encode_batch(
                     [[token[:MAX_LETTERS]] for token in new],
                     is_pretokenized=True,
                     add_special_tokens=False,
                 )
             for token, encoding in zip(new, encodings, strict=True):
-                self._pieces[token] = tuple(encoding.ids) or (self.unknown,)
+                self._pieces[token] = tuple(encoding.ids) or (self.tokenizer.unknown,)
         return [self._pieces[token] for token in tokens]
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> list[list[Window]]:
@@ -86,8 +108,8 @@ class WordPieces:
             return [self._one_window(words)]
         words = [pieces[: self.room] for pieces in words]  # a giant word is cut to fit
         edges = np.concatenate([[0], np.cumsum([len(pieces) for pieces in words])])
-        bounds = _bounds(edges, self.room, self.overlap)
-        owner = _owners(edges, bounds)
+        bounds = window_bounds(edges, self.room, self.overlap)
+        owner = window_owners(edges, bounds)
         windows = []
         for number, (first, last) in enumerate(bounds):
             inside = (piece for pieces in words[first:last] for piece in pieces)
@@ -106,7 +128,7 @@ class WordPieces:
         return Window(np.array(ids), np.arange(len(words)), np.array(at))
 
 
-def special_pieces(tokenizer: PreTrainedTokenizerFast) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def special_pieces(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return what the tokenizer puts around a sentence: ([CLS],) and ([SEP],) for BERT."""
     with tokenizing():
         bare = tokenizer("a", add_special_tokens=False).input_ids
@@ -115,23 +137,62 @@ def special_pieces(tokenizer: PreTrainedTokenizerFast) -> tuple[tuple[int, ...],
     return tuple(full[:start]), tuple(full[start + len(bare) :])
 
 
-def _bounds(edges: Ints, room: int, overlap: int) -> list[tuple[int, int]]:
-    """Return the first and one-past-last word of each window."""
-    n = len(edges) - 1
-    bounds, first = [], 0
-    while True:
-        last = int(np.searchsorted(edges, edges[first] + room, side="right")) - 1
-        bounds.append((first, last))
-        if last >= n:
-            return bounds
-        first = max(first + 1, int(np.searchsorted(edges, edges[last] - overlap, side="left")))
+def chunks(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+    """Yield the sentences in lists of at most `CHUNK`."""
+    chunk: list[Sentence] = []
+    for sentence in sentences:
+        chunk.append(sentence)
+        if len(chunk) == CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
 
 
-def _owners(edges: Ints, bounds: list[tuple[int, int]]) -> Ints:
-    """Return the window that reads each word; an overlap is halved between its two windows."""
-    owner = np.zeros(len(edges) - 1, dtype=np.int64)
-    for number in range(1, len(bounds)):
-        middle = (edges[bounds[number][0]] + edges[bounds[number - 1][1]]) / 2
-        first = max(int(np.searchsorted(edges[:-1], middle)), bounds[number][0])
-        owner[min(first, bounds[number - 1][1]) : bounds[number][1]] = number
-    return owner
+def by_length(sentences: Windows, budget: int) -> list[list[int]]:
+    """Group sentences alike in length, at most `budget` pieces per group, padding included."""
+    sizes = np.array(
+        [
+            len(windows[0].ids)
+            if len(windows) == 1
+            else max((len(window.ids) for window in windows), default=0)
+            for windows in sentences
+        ]
+    )
+    not_empty = np.count_nonzero(sizes)
+    order = np.argsort(-sizes, kind="stable")[:not_empty]
+    rows = np.cumsum([len(sentences[i]) for i in order])
+    groups, first, done = [], 0, 0  # sentences and rows in earlier groups
+    while first < len(order):
+        limit = done + budget // sizes[order[first]]
+        last = max(first + 1, int(np.searchsorted(rows, limit, side="right")))
+        groups.append(order[first:last].tolist())
+        first, done = last, int(rows[last - 1])
+    return groups
+
+
+def word_places(sentences: Windows, windows: Sequence[Window], first: Ints) -> tuple[Ints, Ints]:
+    """Return the place of each word's first piece, by sentence, and the words per sentence.
+
+    `first` holds the places at which the windows start.
+    """
+    owned = np.fromiter((len(window.at) for window in windows), dtype=np.int64, count=len(windows))
+    at = np.repeat(first, owned) + joined([window.at for window in windows])
+    if all(len(sentence) == 1 for sentence in sentences):
+        return at, owned
+    sentence_of = np.repeat(np.arange(len(sentences)), [len(sentence) for sentence in sentences])
+    lengths = np.bincount(sentence_of, weights=owned, minlength=len(sentences)).astype(np.int64)
+    starts = (np.cumsum(lengths) - lengths)[sentence_of]
+    ordered = np.empty_like(at)
+    ordered[np.repeat(starts, owned) + joined([window.words for window in windows])] = at
+    return ordered, lengths
+
+
+def joined(parts: Sequence[Ints]) -> Ints:
+    """Return the parts as one array, also if there are none."""
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def sizes_of(windows: Sequence[Window]) -> Ints:
+    """Return the number of pieces of each window."""
+    return np.fromiter((len(window.ids) for window in windows), dtype=np.int64, count=len(windows))

@@ -185,10 +185,10 @@ def test_sigterm_ends_it_like_ctrl_c_and_without_a_trainer_status_says_so(folder
 
 def test_a_second_server_of_a_project_says_where_the_first_is_and_goes_on(folder: Path):
     with annotating(folder, "--no-train") as first, annotating(folder, "--no-train") as second:
-        until(lambda: "another server already" in second.said.read_text())
+        until(lambda: "already has another server" in second.said.read_text())
         address = first.link.partition("/login")[0]
         assert (
-            f"another server already, at {address}: both share its answers"
+            f"already has another server, at {address}: both share its answers"
             in second.said.read_text()
         )
         assert "another server" not in first.said.read_text()
@@ -263,9 +263,12 @@ def test_a_folder_that_is_no_project_is_told_in_one_line(tmp_path: Path, capfd):
 
 
 def test_settings_that_contradict_each_other_are_told_before_anything_starts(folder: Path, capfd):
-    (folder / "training.toml").write_text('[query]\npolicy = "lc"\n\n[tagger]\nhead = "linear"\n')
+    settings = folder / "project.toml"
+    kept = settings.read_text()
+    settings.write_text(kept.replace('"nte"', '"lc"').replace('"crf"', '"linear"'))
     assert run(["annotate", str(folder), "--no-browser"]) == 2
     assert "crf" in capfd.readouterr().err
+    settings.write_text(kept)
     (folder / "training.toml").write_text("[training]\nepoch = 1\n")
     assert run(["annotate", str(folder), "--no-browser"]) == 2
     assert "training.epoch" in capfd.readouterr().err

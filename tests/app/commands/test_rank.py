@@ -355,7 +355,7 @@ def test_an_output_that_cannot_be_is_refused_before_any_work(
 
     for out, message in (
         (tmp_path, "is a folder"),
-        (tmp_path / "texts" / "top.jsonl", "is inside the folder that is read"),
+        (tmp_path / "texts" / "top.jsonl", "texts is read; name another"),
     ):
         assert score(tmp_path / "texts", model, out) == 2
         assert message in (told := capsys.readouterr().err) and "ranking" not in told

@@ -81,8 +81,10 @@ def test_a_simulated_run_repeats_and_reports(
         json.loads(line) for line in (tmp_path / "a" / "rounds.jsonl").read_text().splitlines()
     ]
     assert [line["labeled"] for line in lines] == [8, 12, 16] and lines[-1]["generated"] > 0
-    assert run(["status", str(tmp_path / "a")]) == 0
+    assert run(["info", str(tmp_path / "a")]) == 0
     assert "stopped: all 2 rounds" in capsys.readouterr().out
+    assert run(["info", str(tmp_path / "a"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"rounds": lines}
 
     assert (
         run(
@@ -124,6 +126,7 @@ def test_a_simulated_run_repeats_and_reports(
         "margin",
         "bald",
         "tag_count",
+        "reweighted",
         "fluctuation",
         "kmeans",
         "coreset",
@@ -285,7 +288,7 @@ def test_bad_input_is_one_clear_line_and_nothing_is_lost(
         "--data", str(data), "--out", str(tmp_path / "file" / "run"), *settings(encoder)
     )
     assert not (tmp_path / "r").exists()
-    assert run(["status", str(tmp_path)]) == 2
+    assert run(["info", str(tmp_path)]) == 2
 
 
 def test_a_sentence_that_stands_twice_in_the_data_does_not_run_the_last_round_dry(

@@ -12,7 +12,6 @@ from seqmix.data import formats
 from seqmix.data.formats import Options
 from seqmix.data.formats.brat import file_name
 from seqmix.data.sentence import Sentence
-from seqmix.data.text import from_text
 from seqmix.errors import DataError, TagError
 
 TEXT = "Lena left Oslo.\n\nShe saw New York.\n"
@@ -139,9 +138,10 @@ def test_bytes_that_are_no_utf8_are_named(tmp_path: Path) -> None:
 
 def test_sentences_are_grouped_by_document_and_labels(tmp_path: Path) -> None:
     sentences = [
-        from_text(id, "Lena left").with_tags(["B-PER", "O"]) for id in ("d:1", "d:2", "e", "d:3")
+        Sentence.from_text("Lena left", id).with_tags(["B-PER", "O"])
+        for id in ("d:1", "d:2", "e", "d:3")
     ]
-    formats.write([*sentences, from_text("d:4", "unseen")], tmp_path / "out", "brat")
+    formats.write([*sentences, Sentence.from_text("unseen", "d:4")], tmp_path / "out", "brat")
 
     assert {file.name: file.read_text() for file in (tmp_path / "out").iterdir()} == {
         "d.txt": "Lena left\nLena left\n",
@@ -173,7 +173,7 @@ def test_ids_never_lead_out_of_the_folder(tmp_path: Path) -> None:
         "d",
     ]
     formats.write(
-        [from_text(id, "Lena left").with_tags(["B-PER", "O"]) for id in ids],
+        [Sentence.from_text("Lena left", id).with_tags(["B-PER", "O"]) for id in ids],
         tmp_path / "in" / "out",
         "brat",
     )
@@ -203,7 +203,7 @@ def test_a_folder_with_other_files_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "home" / "thesis.tex").write_text("dear")
 
     with pytest.raises(DataError, match=r"holds other files.*thesis\.tex"):
-        formats.write([from_text("a", "b")], tmp_path / "home", "brat")
+        formats.write([Sentence.from_text("b", "a")], tmp_path / "home", "brat")
     assert (tmp_path / "home" / "thesis.tex").read_text() == "dear"
 
 
@@ -211,9 +211,9 @@ def test_a_file_is_never_replaced_by_a_folder(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("dear")
 
     with pytest.raises(DataError, match="a file has the name of the folder"):
-        formats.write([from_text("a", "b")], tmp_path / "x", "brat")
+        formats.write([Sentence.from_text("b", "a")], tmp_path / "x", "brat")
     with pytest.raises(DataError, match="name a folder"):
-        formats.write([from_text("a", "b")], tmp_path / "y.ann", "brat")
+        formats.write([Sentence.from_text("b", "a")], tmp_path / "y.ann", "brat")
     assert [file.name for file in tmp_path.iterdir()] == ["x"]
 
 
@@ -223,7 +223,9 @@ def test_a_label_with_white_space_is_refused(tmp_path: Path) -> None:
 
 
 def test_line_ends_in_a_text_become_spaces(tmp_path: Path) -> None:
-    formats.write([from_text("x", "Lena\nleft").with_tags(["O", "B-X"])], tmp_path / "out", "brat")
+    formats.write(
+        [Sentence.from_text("Lena\nleft", "x").with_tags(["O", "B-X"])], tmp_path / "out", "brat"
+    )
 
     assert [(s.tokens, s.tags) for s in formats.read(tmp_path / "out")] == [
         (("Lena", "left"), ("O", "B-X"))

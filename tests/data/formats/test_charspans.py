@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqmix.data.scheme import spans
-from seqmix.data.sentence import Span
+from seqmix.data.spans import Span, spans
 from seqmix.data.text import CharSpan, align, tags_from_text, tokenize
 from seqmix.errors import TagError
 

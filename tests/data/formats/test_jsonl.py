@@ -10,7 +10,6 @@ import pytest
 from seqmix.data import formats
 from seqmix.data.formats import Options, records
 from seqmix.data.sentence import Sentence
-from seqmix.data.text import from_text
 from seqmix.errors import DataError, TagError
 
 
@@ -176,9 +175,9 @@ def test_empty_spans_are_a_label_and_absent_ones_are_not(tmp_path: Path) -> None
 
 
 def test_spans_are_written_plainly_and_other_rows_as_tags(tmp_path: Path) -> None:
-    hard = from_text("h", "Lena left").with_tags(["B-PER", "O"])
-    soft = from_text("s", "Lena left").with_tags([{"B-PER": 0.5, "O": 0.5}, None])
-    pos = from_text("p", "Lena left").with_tags(["NOUN", "VERB"])
+    hard = Sentence.from_text("Lena left", "h").with_tags(["B-PER", "O"])
+    soft = Sentence.from_text("Lena left", "s").with_tags([{"B-PER": 0.5, "O": 0.5}, None])
+    pos = Sentence.from_text("Lena left", "p").with_tags(["NOUN", "VERB"])
     tokens = [[0, 4], [5, 9]]
 
     assert written(tmp_path, "jsonl-spans", hard, soft, pos, hard.unlabeled()) == [

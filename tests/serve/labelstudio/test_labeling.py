@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seqmix.data.text import from_text
+from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError
 from seqmix.serve.labelstudio.labeling import Labeling, parse_labeling
 from seqmix.serve.labelstudio.tasks import results
@@ -79,7 +79,7 @@ def test_endless_entities_cost_nothing() -> None:
 
 
 def test_a_suggested_region_ends_where_its_last_token_does() -> None:
-    sentence = from_text("t:1", "🚀 Ada de la Cruz met Bo Li .")
+    sentence = Sentence.from_text("🚀 Ada de la Cruz met Bo Li .", "t:1")
     spans = [
         {"start": 1, "end": 5, "tag": "PER", "confidence": 0.9},
         {"start": 6, "end": 8, "tag": "PER", "confidence": 0.8},

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from seqmix.data.text import from_text
+from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError
 from seqmix.serve.labelstudio.labeling import parse_labeling
 from seqmix.serve.labelstudio.mirror import Mirror
@@ -32,7 +32,7 @@ TEXT = "Lena left Oslo"
 
 def new_project(folder: Path, *texts: str, audit: float = 0.0) -> Project:
     settings = ProjectSettings("studio", ("PER", "LOC"), audit_share=audit)
-    sentences = (from_text(f"notes:{n}", text) for n, text in enumerate(texts))
+    sentences = (Sentence.from_text(text, f"notes:{n}") for n, text in enumerate(texts))
     create_project(folder, sentences, settings, may_be_empty=True)
     return open_project(folder)
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError, NotFoundError, StaleError, TagError
 from seqmix.serve.store.annotators import annotator_by_token, find_annotator
 from seqmix.serve.store.answers import answer_version, save_answer
-from seqmix.serve.store.current import current_answers, read_counts
+from seqmix.serve.store.batches.undo import undo_answer
+from seqmix.serve.store.current import current_answers, gold_answers, read_counts
 from seqmix.serve.store.events import read_events
-from seqmix.serve.store.queue import next_sentence
+from seqmix.serve.store.queue import Rules, next_sentence
 from seqmix.serve.store.records import Mark
-from seqmix.serve.store.sentences import read_labeled, read_sentences
-from tests.support.stores import LOC, PER, find_sentence, unlabeled
+from seqmix.serve.store.sentences import (
+    add_sentences,
+    read_audit_sentences,
+    read_labeled,
+    read_sentences,
+)
+from tests.support.stores import LOC, PER, find_sentence, person, small_store, unlabeled
 
 
 def test_an_answer_is_an_event_with_who_when_how_long_and_what_was_there_before(store, anna):
@@ -80,6 +87,53 @@ def test_a_skip_labels_nothing(store, anna):
     assert read_counts(store, anna).skipped == 1
 
 
+def test_a_discarded_sentence_is_no_label_and_asked_of_nobody_until_it_is_undone(url):
+    with small_store(url, 4, ("anna", "bo"), audit=0.5) as store:
+        anna, bo = (person(store, name).id for name in ("anna", "bo"))
+        audit = read_audit_sentences(store)[0].id
+        event = save_answer(store, audit, anna, "discard", [PER], seconds=1)
+        counts = read_counts(store)
+
+        assert (event.spans, counts.left, counts.labeled) == ((), 3, 0)
+        assert (counts.discarded, counts.discarded_audit) == (1, 1)
+        assert list(read_labeled(store)) == [] == gold_answers(store, "audit")
+        assert audit not in {sentence.id for sentence in read_sentences(store)}
+        asked = set()
+        while (shown := next_sentence(store, bo, Rules(0.5, 1.0))) is not None:
+            asked.add(shown.sentence.id)
+            save_answer(store, shown.sentence.id, bo, "label", version=shown.version)
+        assert len(asked) == 3 and audit not in asked
+        with pytest.raises(StaleError, match="another annotator has discarded this"):
+            save_answer(store, audit, bo, "label")
+
+        undo_answer(store, anna, event.seq)
+        counts = read_counts(store)
+        assert (counts.discarded, counts.left, counts.held) == (0, 1, 1)
+        assert next_sentence(store, anna).sentence.id == audit
+
+
+def test_a_sentence_of_somebody_else_is_refused_with_the_reason(store, anna, bo):
+    held = next_sentence(store, anna).sentence.id
+    with pytest.raises(StaleError, match="another annotator has this sentence open"):
+        save_answer(store, held, bo, "label")
+    save_answer(store, held, anna, "label", [PER])
+    with pytest.raises(StaleError, match="another annotator has answered this sentence; an admin"):
+        save_answer(store, held, bo, "label", [LOC])
+    add_sentences(store, [Sentence("seed", ("Ada",), ("B-PER",))], seed=True)
+    with pytest.raises(StaleError, match="was labeled before the project"):
+        save_answer(store, "seed", bo, "label")
+
+
+def test_a_label_may_be_discarded_later_and_a_discarded_sentence_labeled_after_all(store, anna):
+    save_answer(store, "s:1", anna, "label", [PER])
+    bad = save_answer(store, "s:1", anna, "discard", version=answer_version(store, "s:1"))
+    assert list(read_labeled(store)) == []
+
+    save_answer(store, "s:1", anna, "label", [LOC], version=bad.seq)
+    assert [s.tags[3] for s in read_labeled(store)] == ["B-LOC"]
+    assert read_counts(store).discarded == 0
+
+
 @pytest.mark.parametrize(
     ("marks", "message"),
     [
@@ -127,7 +181,7 @@ def test_an_unknown_sentence_annotator_or_kind_is_refused(store, anna):
             save_answer(store, id, anna, "label", [])
     with pytest.raises(NotFoundError, match="there is no annotator '99'"):
         save_answer(store, "s:1", 99, "label", [])
-    with pytest.raises(DataError, match="label, skip or adjudicate"):
+    with pytest.raises(DataError, match="label, skip, discard or adjudicate"):
         save_answer(store, "s:1", anna, "undo", [])
     assert list(read_events(store)) == []
 

@@ -10,8 +10,10 @@ from sqlalchemy import delete, update
 
 from seqmix.errors import StaleError
 from seqmix.serve.store import events, schema, sentences
-from seqmix.serve.store.answers import answer_version, rebuild, save_answer, undo_answer
+from seqmix.serve.store.answers import answer_version, save_answer
+from seqmix.serve.store.batches.undo import undo_answer
 from seqmix.serve.store.current import current_answers, gold_answers
+from seqmix.serve.store.derived import rebuild
 from seqmix.serve.store.events import read_events
 from seqmix.serve.store.queue import next_sentence
 from seqmix.serve.store.records import Mark
@@ -19,6 +21,7 @@ from seqmix.serve.store.sentences import read_labeled
 from tests.support.postgres import wipe
 from tests.support.stores import LOC, PER, derived, person, small_store
 
+SETTLING = ("label", "discard")
 Said = tuple[str, str, tuple[Mark, ...], int]
 
 
@@ -27,8 +30,14 @@ def now_of(stack: list[Said], id: str) -> str | None:
     return next((answer[1] for answer in reversed(stack) if answer[0] == id), None)
 
 
+def since(answers: list[Said]) -> int:
+    """The seq from which an annotator's answers to a sentence count."""
+    labels = [answer for answer in answers if answer[1] == "label"]
+    return (labels or answers)[0][3]
+
+
 operation = st.tuples(
-    st.sampled_from(["label", "label", "skip", "undo", "next", "adjudicate"]),
+    st.sampled_from(["label", "label", "skip", "discard", "undo", "next", "adjudicate"]),
     st.integers(0, 1),
     st.integers(0, 3),
     st.sampled_from([(), (PER,), (PER, LOC)]),
@@ -56,7 +65,7 @@ def test_the_current_state_is_what_a_replay_of_the_events_gives(url, operations)
                 if undone is not None:
                     id = own.pop()[0]
                     held -= {(id, me)}
-                    held |= {(id, me)} if now_of(own, id) != "label" else set()
+                    held |= {(id, me)} if now_of(own, id) not in SETTLING else set()
             elif kind == "next":
                 given = next_sentence(store, me)
                 held |= {(given.sentence.id, me)} if given else set()
@@ -66,10 +75,10 @@ def test_the_current_state_is_what_a_replay_of_the_events_gives(url, operations)
             else:
                 free = (
                     id not in decided
-                    and all(now_of(stack, id) != "label" for stack in said.values())
+                    and all(now_of(stack, id) not in SETTLING for stack in said.values())
                     and not any(of == id for of, _ in held)
                 )
-                mine = free or (id, me) in held or now_of(own, id) == "label"
+                mine = free or (id, me) in held or now_of(own, id) in SETTLING
                 try:
                     event = save_answer(
                         store, id, me, kind, marks, version=answer_version(store, id, me)
@@ -94,13 +103,14 @@ def test_the_current_state_is_what_a_replay_of_the_events_gives(url, operations)
         }
         gold = dict(decided)
         for id in (f"s:{i}" for i in range(4)):
-            own_labels = [
-                [a for a in stack if a[0] == id and a[1] == "label"]
+            settled = [
+                [a for a in stack if a[0] == id]
                 for stack in said.values()
-                if now_of(stack, id) == "label"
+                if now_of(stack, id) in SETTLING
             ]
-            if own_labels:
-                gold.setdefault(id, min(own_labels, key=lambda labels: labels[0][3])[-1][2])
+            first = min(settled, key=since, default=None)
+            if first is not None and first[-1][1] == "label":
+                gold.setdefault(id, first[-1][2])
         assert {answer.sentence_id: answer.spans for answer in gold_answers(store)} == gold
         kept = derived(store)
         rebuild(store)

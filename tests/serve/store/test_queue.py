@@ -7,12 +7,14 @@ from collections import Counter
 import pytest
 from sqlalchemy import event
 
-from seqmix.data.text import from_text
+from seqmix.data.sentence import Sentence
 from seqmix.errors import NotFoundError
 from seqmix.serve.store.annotators import add_annotator
-from seqmix.serve.store.answers import rebuild, save_answer, undo_answer
+from seqmix.serve.store.answers import save_answer
+from seqmix.serve.store.batches.undo import undo_answer
 from seqmix.serve.store.current import current_answers, read_counts
-from seqmix.serve.store.engine import sqlite_url
+from seqmix.serve.store.database.engine import sqlite_url
+from seqmix.serve.store.derived import rebuild
 from seqmix.serve.store.events import read_events
 from seqmix.serve.store.queue import (
     Rules,
@@ -82,7 +84,9 @@ def test_before_a_ranking_the_order_is_random_but_the_same_for_the_same_seed(tmp
     for i, seed in enumerate((0, 0, 1)):
         with create_store(sqlite_url(tmp_path / f"{i}.sqlite"), TAGS) as store:
             add_sentences(
-                store, (from_text(f"s:{n}", f"Number {n}") for n in range(12)), random_seed=seed
+                store,
+                (Sentence.from_text(f"Number {n}", f"s:{n}") for n in range(12)),
+                random_seed=seed,
             )
             add_annotator(store, "anna")
             orders.append([answer(store, 1) for _ in range(12)])
@@ -256,7 +260,9 @@ def test_the_whole_order_is_the_one_in_which_people_are_asked(audited):
 
 def test_sentences_that_come_later_join_the_audit_at_the_same_rate(url):
     with small_store(url, 50, audit=0.2) as store:
-        add_sentences(store, (from_text(f"late:{i}", f"Later text {i}") for i in range(400)))
+        add_sentences(
+            store, (Sentence.from_text(f"Later text {i}", f"late:{i}") for i in range(400))
+        )
         late = [s.id for s in read_audit_sentences(store) if s.id.startswith("late")]
         assert 40 <= len(late) <= 120
         retire_sentences(store, [*late, "late:0"])
@@ -268,7 +274,9 @@ def test_sentences_that_come_later_join_the_audit_at_the_same_rate(url):
     wipe(url)
     with small_store(url, 0) as store:  # nothing yet, and a share all the same
         reserve_audit(store, 0.5)
-        add_sentences(store, (from_text(f"late:{i}", f"Later text {i}") for i in range(100)))
+        add_sentences(
+            store, (Sentence.from_text(f"Later text {i}", f"late:{i}") for i in range(100))
+        )
         assert 30 <= len(read_audit_sentences(store)) <= 70
 
 
@@ -315,7 +323,9 @@ def test_every_sentence_is_as_likely_as_any_other_to_be_audited(tmp_path):
     for seed in range(60):
         with create_store(sqlite_url(tmp_path / f"{seed}.sqlite"), TAGS) as store:
             add_sentences(
-                store, (from_text(f"s:{n}", f"Number {n}") for n in range(10)), random_seed=seed
+                store,
+                (Sentence.from_text(f"Number {n}", f"s:{n}") for n in range(10)),
+                random_seed=seed,
             )
             assert reserve_audit(store, 0.25) == 3
             drawn.update(s.id for s in read_audit_sentences(store))
@@ -327,7 +337,7 @@ def test_every_sentence_is_as_likely_as_any_other_to_be_audited(tmp_path):
 
 def test_the_reserve_has_a_thousand_sentences_at_most_and_is_empty_for_no_share(tmp_path):
     with create_store(sqlite_url(tmp_path / "store.sqlite"), TAGS) as store:
-        add_sentences(store, (from_text(f"s:{n}", f"Number {n}") for n in range(2100)))
+        add_sentences(store, (Sentence.from_text(f"Number {n}", f"s:{n}") for n in range(2100)))
 
         assert reserve_audit(store, 0.0) == 0
         assert reserve_audit(store, 0.5) == 1000

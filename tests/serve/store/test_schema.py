@@ -52,12 +52,16 @@ def test_no_column_may_be_empty_but_these_and_each_table_has_its_key(store):
 
     assert {name: columns for name, columns in empty.items() if columns} == {
         "annotators": {"token_sha256"},
-        "sentences": {"text", "offsets", "seed"},
-        "events": {"sure", "old", "generation", "undoes"},
+        "sentences": {"text", "offsets", "seed", "document", "tag_change"},
+        "events": {"sure", "old", "generation", "undoes", "batch", "shown"},
         "queue": {"sole", "gold", "score", "suggestion"},
         "generations": {"dev", "model"},
         "generated": {"vetoed_by", "vetoed_at"},
         "external": {"parent", "sentence_id"},
+        "batches": {"undone_by", "undone_at"},
+        "tag_changes": {"annotator_id"},
+        "comments": {"resolved_by", "resolved_at"},
+        "doubts": {"seq", "kept_by", "kept_at"},
     }
     assert keys == {
         "meta": ("key",),
@@ -70,4 +74,11 @@ def test_no_column_may_be_empty_but_these_and_each_table_has_its_key(store):
         "generations": ("number",),
         "generated": ("id",),
         "external": ("kind", "id"),
+        "batches": ("id",),
+        "tag_changes": ("id",),
+        "sources": ("id",),
+        "suggestions": ("sentence_id", "source_id"),
+        "replies": ("key",),
+        "comments": ("id",),
+        "doubts": ("sentence_id", "kind"),
     }

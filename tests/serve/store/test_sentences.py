@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import select
 
 from seqmix.data.sentence import Sentence
-from seqmix.data.text import from_text
 from seqmix.errors import DataError, StaleError, TagError
 from seqmix.serve.store.annotators import add_annotator
 from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.current import read_counts
 from seqmix.serve.store.queue import next_sentence
 from seqmix.serve.store.records import Mark
+from seqmix.serve.store.schema import sentences
 from seqmix.serve.store.sentences import (
     add_sentences,
     read_audit_sentences,
@@ -39,7 +40,7 @@ STRANGE = {
 
 @pytest.mark.parametrize("kind", STRANGE)
 def test_text_comes_back_as_it_was(url, kind):
-    sentence = from_text("s", STRANGE[kind])
+    sentence = Sentence.from_text(STRANGE[kind], "s")
     with create_store(url, TAGS) as store:
         add_sentences(store, [sentence])
         add_annotator(store, "anna")
@@ -77,13 +78,15 @@ def test_equal_tokens_are_stored_once_and_counted(url):
         first = add_sentences(
             store,
             [
-                from_text("a", "Hi there"),
-                from_text("b", "Hi  there"),
-                from_text("c", " "),
-                from_text("d", "Ho"),
+                Sentence.from_text("Hi there", "a"),
+                Sentence.from_text("Hi  there", "b"),
+                Sentence.from_text(" ", "c"),
+                Sentence.from_text("Ho", "d"),
             ],
         )
-        again = add_sentences(store, [from_text("e", "Ho"), from_text("f", "Hey")])
+        again = add_sentences(
+            store, [Sentence.from_text("Ho", "e"), Sentence.from_text("Hey", "f")]
+        )
 
         assert (first.new, first.duplicates, first.empty) == (2, 1, 1)
         assert (again.new, again.duplicates, again.empty) == (1, 1, 0)
@@ -93,7 +96,9 @@ def test_equal_tokens_are_stored_once_and_counted(url):
 @pytest.mark.parametrize("id", ["s:1", "", "a\0b", "\ud800", "x" * 1001])
 def test_an_id_that_is_taken_or_cannot_be_looked_up_is_refused(store, id):
     with pytest.raises(DataError, match="id"):
-        add_sentences(store, [from_text("new", "One two"), from_text(id, "Three four")])
+        add_sentences(
+            store, [Sentence.from_text("One two", "new"), Sentence.from_text("Three four", id)]
+        )
 
     assert count_sentences(store) == 10
 
@@ -101,7 +106,7 @@ def test_an_id_that_is_taken_or_cannot_be_looked_up_is_refused(store, id):
 def test_seed_labels_are_kept_soft_and_missing_ones_too_and_are_not_asked_for(url):
     seed = Sentence("a", ("Lena", "left", "Oslo"), ("B-PER", None, {"B-LOC": 0.75, "O": 0.25}))
     with create_store(url, TAGS) as store:
-        add_sentences(store, [seed, from_text("b", "Who else")], seed=True)
+        add_sentences(store, [seed, Sentence.from_text("Who else", "b")], seed=True)
         add_annotator(store, "anna")
 
         assert list(read_labeled(store)) == list(read_labeled(store, "seed")) == [seed]
@@ -121,7 +126,7 @@ def test_the_audit_sample_leaves_the_seed_alone(url):
         add_sentences(
             store, (Sentence(f"seed{i}", ("a", str(i)), ("O", "O")) for i in range(5)), seed=True
         )
-        add_sentences(store, (from_text(f"s{i}", f"Number {i}") for i in range(4)))
+        add_sentences(store, (Sentence.from_text(f"Number {i}", f"s{i}") for i in range(4)))
 
         assert reserve_audit(store, 1.0) == 4 == len(read_audit_sentences(store))
         assert read_counts(store).seed == 5 == len(list(read_labeled(store, "seed")))
@@ -139,9 +144,27 @@ def test_seed_labels_with_other_tags_are_refused(url, tag):
 def test_many_sentences_stream_in_and_out(url):
     with create_store(url, TAGS) as store:
         assert (
-            add_sentences(store, (from_text(f"s:{i}", f"Number {i}") for i in range(1201))).new
+            add_sentences(
+                store, (Sentence.from_text(f"Number {i}", f"s:{i}") for i in range(1201))
+            ).new
             == 1201
         )
         assert [s.id for s in read_sentences(store)] == [f"s:{i}" for i in range(1201)]
         assert next(iter(read_sentences(store))).id == "s:0"
         assert len(list(unlabeled(store))) == count_sentences(store) == 1201
+
+
+def test_a_sentence_knows_its_document_and_a_taken_id_can_be_replaced(url):
+    with create_store(url, TAGS) as store:
+        add_sentences(store, [Sentence.from_text(f"Line {i}", f"a:{i}") for i in range(2)])
+        add_sentences(store, [Sentence.from_text("Alone", "alone")])
+        changed = [("Line 0", "a:0"), ("New", "a:1"), ("Newer", "a:1"), ("Last", "a:2")]
+        added = add_sentences(store, [Sentence.from_text(*pair) for pair in changed], rename=True)
+
+        assert (added.new, added.duplicates) == (3, 1)
+        assert [s.id for s in read_sentences(store)][3:] == ["a:1+2", "a:1+3", "a:2"]
+        with store.reading() as conn:
+            documents = conn.execute(
+                select(sentences.c.document).order_by(sentences.c.position)
+            ).scalars()
+            assert list(documents) == ["a", "a", None, "a", "a", "a"]

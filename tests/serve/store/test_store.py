@@ -14,10 +14,11 @@ import pytest
 from sqlalchemy import text
 
 from seqmix.errors import StaleError
-from seqmix.serve.store import engine
-from seqmix.serve.store.answers import rebuild, save_answer
+from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.current import current_answers, read_counts
-from seqmix.serve.store.engine import sqlite_url
+from seqmix.serve.store.database import engine
+from seqmix.serve.store.database.engine import sqlite_url
+from seqmix.serve.store.derived import rebuild
 from seqmix.serve.store.events import read_events
 from seqmix.serve.store.queue import next_sentence
 from seqmix.serve.store.store import open_store

@@ -14,15 +14,14 @@ from hypothesis import strategies as st
 from seqmix.data.augmented import Augmentation, Augmented, Lineage
 from seqmix.data.latest_model import using_model
 from seqmix.data.samples import sample
-from seqmix.data.scheme import spans
 from seqmix.data.sentence import Sentence
+from seqmix.data.spans import spans
 from seqmix.data.tagset import TagSet
-from seqmix.data.text import from_text
 from seqmix.errors import ModelError
 from seqmix.loop.learner import ActiveLearner
 from seqmix.query.selection import with_quota
 from seqmix.query.spec import PolicySpec
-from seqmix.serve.project import Project, create_project, open_project
+from seqmix.serve.project import TRAIN_NOW, Project, create_project, open_project
 from seqmix.serve.project_status import NOTE, _model
 from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.annotators import add_annotator, annotator_by_token, find_annotator
@@ -33,15 +32,16 @@ from seqmix.serve.store.rankings import read_generated, read_generations, set_ve
 from seqmix.serve.store.records import Mark, digest
 from seqmix.serve.store.sentences import (
     add_sentences,
-    mark_tags_unknown,
     read_audit_sentences,
     read_labeled,
     read_sentences,
 )
+from seqmix.serve.tags.changes import Wish, change_tags
 from seqmix.serve.trainer import process as background
+from seqmix.serve.trainer.parts import Parts
 from seqmix.serve.trainer.suggestions import Guess, suggestion
 from seqmix.serve.trainer.supervisor import Supervisor
-from seqmix.serve.trainer.trainer import TRAIN_NOW, Parts, Trainer
+from seqmix.serve.trainer.trainer import Trainer
 from seqmix.testing import WordTagger
 from tests.support.served import project as new_project
 from tests.support.stores import suggestion_of, unlabeled
@@ -170,17 +170,27 @@ def test_it_trains_when_enough_answers_came_and_not_before(school: Class):
 
 def test_the_first_model_is_quick_and_one_with_all_its_steps_follows_at_once(tmp_path):
     with new_project(tmp_path / "quick", n=60, batch=4) as own:
-        school = Class(own, quick=5)
-        school.parts.learner.keywords["steps"] = lambda sentences: 300
+        school = Class(own, quick=5, steps=lambda labeled: 100 * labeled)
         school.trainer.step()
         school.answer(4)
 
         assert school.trainer.step()
         assert (school.last.number, school.steps) == (1, [5])
         assert school.trainer.step()
-        assert (school.last.number, school.steps) == (2, [5, 300])
+        assert (school.last.number, school.steps) == (2, [5, 400]), "generated ones do not count"
+        assert len(school.trained_on[1]) > 4
         assert school.trained_on[0] == school.trained_on[1]
         assert not school.trainer.step()
+
+
+def test_the_first_model_ranks_a_part_of_a_large_pool_and_the_next_one_all(tmp_path):
+    with new_project(tmp_path / "brief", n=620, batch=4, audit_share=0.1) as own:
+        school = Class(own, quick=5)
+        school.answer(6)
+        assert school.trainer.step()
+        assert (school.last.number, school.last.notes.pool["ranked"]) == (1, 500)
+        assert school.trainer.step()
+        assert school.last.notes.pool["ranked"] == 553
 
 
 def test_the_queue_follows_the_new_ranking_with_suggestions_and_their_confidence(school: Class):
@@ -376,12 +386,58 @@ def test_a_trainer_ends_when_a_tag_is_added_so_that_it_is_built_anew(
     assert store.tags[-1] == "NEW"
 
 
+def test_a_change_of_the_tags_brings_a_model_that_learns_and_generates_all_anew(
+    school: Class, monkeypatch: pytest.MonkeyPatch
+):
+    first = school.answer(4)
+    assert school.trainer.step()
+    store, settings = school.project.store, school.project.settings
+    change_tags(store, Wish("recolor", "PER", color=5))
+    assert not school.trainer.step(), "a color teaches nothing"
+    change_tags(store, Wish("rename", "PER", ("Human",)))
+    names = ["O", "B-Human", "I-Human", "B-LOC", "I-LOC"]
+    monkeypatch.setattr(sys.modules[__name__], "TAGS", TagSet.ordered(names))
+    settings = replace(settings, tags=("Human", "LOC"))
+    later = Class(replace(school.project, settings=settings))
+
+    assert later.trainer.step()
+    assert not later.trainer.step()
+    assert later.mixer.batches == [sorted(first, key=later.mixer.batches[0].index)]
+    assert later.last.notes.tag_change == 2
+    tags = {row for _, record in generated_rows(later) for row in record}
+    assert "B-Human" in tags
+    assert "B-PER" not in tags
+
+
+def generated_rows(school: Class):
+    page, _ = read_generated(school.project.store, 100, 0)
+    return [(g.id, g.record["ner_tags"]) for g in page if g.generation == school.last.number]
+
+
+def test_a_ranking_that_is_published_after_a_change_suggests_the_tags_of_now(school: Class):
+    school.answer(4)
+    clock = school.trainer.report
+
+    def rename(phase: str) -> None:
+        clock(phase)
+        if phase == "publishing":  # the model knows the old name only
+            change_tags(school.project.store, Wish("rename", "PER", ("Human",)))
+
+    school.trainer.report = rename
+    assert school.trainer.step()
+    assert school.last.notes.tag_change == 0
+    suggested = [
+        suggestion_of(school.project.store, s.id)[0] for s in unlabeled(school.project.store)
+    ]
+    assert {span["tag"] for some in suggested if some for span in some["spans"]} == {"Human"}
+
+
 def test_answers_that_a_new_tag_leaves_open_do_not_call_for_a_training_again_and_again(
     school: Class,
 ):
     for sentence in list(read_sentences(school.project.store))[:4]:
         save_answer(school.project.store, sentence.id, 1, "label", [])
-    mark_tags_unknown(school.project.store, ["NEW"])
+    change_tags(school.project.store, Wish("add", "NEW", earlier="unknown"))
     school.answer(4)
     assert school.trainer.step()
     assert not school.trainer.step()
@@ -482,9 +538,11 @@ def test_the_first_ranking_is_made_again_when_the_pool_has_doubled(tmp_path):
     with new_project(tmp_path / "growing", n=20) as own:
         school = Class(own)
         school.trainer.step()
-        add_sentences(own.store, (from_text(f"late:{i}", f"late text {i}") for i in range(19)))
+        add_sentences(
+            own.store, (Sentence.from_text(f"late text {i}", f"late:{i}") for i in range(19))
+        )
         assert not school.trainer.step()
-        add_sentences(own.store, [from_text("late:19", "one more")])
+        add_sentences(own.store, [Sentence.from_text("one more", "late:19")])
         assert school.trainer.step()
         assert (school.last.number, school.last.notes.pool["of"]) == (0, 40)
         assert not school.trainer.step()
@@ -618,3 +676,40 @@ def test_a_command_that_does_not_exist_is_no_end_of_the_server(tmp_path):
     watched.stop()
 
     assert "No such file" in watched.trouble()
+
+
+def test_a_template_is_not_asked_again_and_again(tmp_path):
+    """Nor by the next model: what people were asked last counts."""
+    ovens = [f"Heat the oven to {n} C and line tin {n} with paper" for n in range(40)]
+    others = [f"{a}1 {a}2 {a}3 {a}4" for a in "bcdefghijklmnopqrstuvwxyz"]
+    text = [Sentence(str(at), tuple(line.split())) for at, line in enumerate([*ovens, *others])]
+
+    def asked(gap: int) -> list[bool]:
+        """Whether each question is about an oven, in two rankings that prefer these."""
+        settings = ProjectSettings("ovens", ("PER", "LOC"), audit_share=0.0, batch=4)
+        folder = tmp_path / f"gap{gap}"
+        create_project(folder, text, settings)
+        with open_project(folder) as project:
+            school = Class(project, apart=gap)
+            school.parts = replace(
+                school.parts,
+                learner=partial(
+                    ActiveLearner,
+                    tagger=school.fit,
+                    policy=lambda view, n, rng: sorted((s.id for s in view.sentences()), key=int)[
+                        :n
+                    ],
+                ),
+            )
+            school.trainer = Trainer(project, school.parts)
+            school.trainer.step()
+            school.answer(4)
+            ids = []
+            for _ in range(2):
+                assert school.trainer.step()
+                ids += school.answer(7)
+            return [int(id) < len(ovens) for id in ids]
+
+    assert sum(asked(0)) == 14
+    spread = asked(10)
+    assert sum(spread) == 2 and all(sum(spread[at : at + 10]) <= 1 for at in range(5))

@@ -98,7 +98,7 @@ def test_an_answer_is_saved_with_its_spans_and_can_be_gone_back_to_and_changed(s
     version = saved.json()["version"]
     back = site.ada.get(f"/api/sentences/{body['id']}").json()
 
-    assert back["answer"] == {"spans": [mark(0, 1), mark(2, 3, "LOC")], "sure": None}
+    assert back["answer"] == {"spans": [mark(0, 1), mark(2, 3, "LOC")], "sure": None, "open": []}
     assert back["sentence"]["version"] == version
     again = site.ada.post(
         "/api/annotations", {**body, "version": version, "spans": [], "sure": [[0, 2]]}
@@ -107,6 +107,7 @@ def test_an_answer_is_saved_with_its_spans_and_can_be_gone_back_to_and_changed(s
     assert site.ada.get(f"/api/sentences/{body['id']}").json()["answer"] == {
         "spans": [],
         "sure": [[0, 2]],
+        "open": [],
     }
 
 
@@ -203,7 +204,17 @@ RAW = [
 
 
 @pytest.mark.parametrize(
-    "path", ["annotations", "skip", "adjudications", "annotators", "undo", "generated/x/veto"]
+    "path",
+    [
+        "annotations",
+        "skip",
+        "discard",
+        "adjudications",
+        "annotators",
+        "undo",
+        "generated/x/veto",
+        "augmentation",
+    ],
 )
 @pytest.mark.parametrize("raw", RAW, ids=range(len(RAW)))
 def test_a_body_that_is_no_good_json_is_a_4xx_with_a_sentence(still: Served, path, raw):
@@ -236,7 +247,16 @@ JSON = st.recursive(
 
 @given(
     path=st.sampled_from(
-        ["annotations", "skip", "adjudications", "annotators", "undo", "generated/x/veto"]
+        [
+            "annotations",
+            "skip",
+            "discard",
+            "adjudications",
+            "annotators",
+            "undo",
+            "generated/x/veto",
+            "augmentation",
+        ]
     ),
     body=st.dictionaries(
         st.sampled_from(["id", "version", "spans", "sure", "seconds", "name", "veto", "more"]), JSON
@@ -318,7 +338,7 @@ def test_without_a_token_every_route_is_401_the_schema_and_the_page_too(still: S
     schema = still.ada.get("/openapi.json").json()
     paths = [path.replace("{id}", "s1") for path in schema["paths"]]
 
-    assert len(paths) == 14
+    assert len(paths) >= 15
     for path in (
         *paths,
         "/openapi.json",
@@ -351,7 +371,8 @@ def test_the_page_is_served_with_its_kinds_and_nothing_else_from_the_package(sti
 
 
 def test_the_page_holds_no_inline_script_or_style_that_the_policy_would_block(still: Served):
-    for page in ("/", "/generated.html", "/agreement.html"):
+    names = ("answers", "review", "sources", "tags", "generated", "agreement")
+    for page in ("/", *(f"/{name}.html" for name in names)):
         text = still.ada.get(page).text
         assert "<style" not in text
         assert " style=" not in text
@@ -369,9 +390,7 @@ def test_logging_in_opens_the_page(site: Served):
 
 def take_back(person: Person) -> dict[str, object]:
     """Undo the last answer, as the page does."""
-    return person.post(
-        "/api/undo", {"seq": person.get("/api/status").json()["answers"]["last"]}
-    ).json()
+    return person.post("/api/undo", person.get("/api/status").json()["answers"]["last"]).json()
 
 
 def test_skip_gives_another_sentence_and_undo_brings_the_last_one_back(site: Served):
@@ -401,11 +420,11 @@ def test_an_undo_that_names_no_answer_is_refused(site: Served):
 
 def test_an_undo_whose_reply_was_lost_can_be_sent_again(site: Served):
     seqs = [answer(site.ada)[1].json()["seq"] for _ in range(3)]
-    assert site.ada.get("/api/status").json()["answers"]["last"] == seqs[2]
+    assert site.ada.get("/api/status").json()["answers"]["last"] == {"seq": seqs[2]}
     undone = site.ada.post("/api/undo", {"seq": seqs[2]})
 
     assert site.ada.post("/api/undo", {"seq": seqs[2]}).json() == undone.json()
-    assert undone.json()["last"] == seqs[1]
+    assert undone.json()["last"] == {"seq": seqs[1]}
     assert site.ada.get("/api/status").json()["answers"]["mine"] == 2
     assert site.ada.post("/api/undo", {"seq": 10**6}).status_code == 404
     assert site.bo.post("/api/undo", {"seq": seqs[1]}).status_code == 404
@@ -561,6 +580,15 @@ def test_a_page_of_generated_sentences_has_bounds(still: Served, query):
     assert still.ada.get(f"/api/generated?{query}").status_code == 422
 
 
+def test_an_admin_alone_chooses_how_sentences_are_generated(site: Served):
+    assert site.ada.get("/api/generated").json()["variant"] == "mention"
+    assert site.bo.post("/api/augmentation", {"seqmix": True}).status_code == 403
+    assert site.ada.post("/api/augmentation", {"seqmix": "yes"}).status_code == 422
+    assert site.ada.post("/api/augmentation", {"seqmix": True}).json() == {"variant": "sub"}
+    assert site.bo.get("/api/generated").json()["variant"] == "sub"
+    assert site.ada.post("/api/augmentation", {"seqmix": False}).json() == {"variant": "mention"}
+
+
 def test_people_who_differ_are_seen_compared_and_decided_by_an_admin_alone(tmp_path):
     with project(tmp_path / "twice", n=6, overlap_share=1.0) as own, serve(own) as site:
         body, _ = answer(site.ada, [mark(0, 1)])
@@ -598,6 +626,9 @@ def test_an_admin_invites_somebody_with_a_link_that_works_and_others_may_not(sit
     site.client.cookies.clear()
     assert [one["name"] for one in site.ada.get("/api/annotators").json()] == ["Ada", "Bo", "Cy"]
     assert "token" not in site.ada.get("/api/annotators").text
+    answer(site.ada, [], seconds=3.0)
+    ada, bo, _ = site.ada.get("/api/annotators").json()
+    assert (ada["admin"], ada["labeled"], ada["each"], bo["each"]) == (True, 1, 3.0, None)
     assert site.bo.post("/api/annotators", {"name": "Di"}).status_code == 403
     assert site.bo.get("/api/annotators").status_code == 403
     assert site.ada.post("/api/annotators", {"name": "Cy"}).status_code == 422
@@ -704,3 +735,48 @@ def test_the_schema_describes_bodies_so_that_others_can_write_clients(still: Ser
     assert body["additionalProperties"] is False
     assert set(body["required"]) == {"id", "version", "spans"}
     assert "/api/next" in schema["paths"]
+
+
+def test_sources_suggest_at_once_and_what_was_kept_of_them_is_counted(site: Served):
+    terms = {"name": "a/b", "terms": "Oslo\tLOC\nre:[A-Z][a-z]+\tPER"}
+    assert site.bo.post("/api/sources", terms).status_code == 403
+    assert site.ada.post("/api/sources", terms).status_code == 201
+    assert site.ada.post("/api/sources", terms).status_code == 422
+    assert "tab" in site.ada.post("/api/sources", {**terms, "terms": "Oslo"}).json()["error"]
+
+    tokens = site.ada.get("/api/next").json()
+    (offer,) = tokens["offers"]
+    assert (offer["source"], offer["kind"]) == ("a/b", "dictionary")
+    assert offer["spans"] == [
+        mark(at, at + 1, "LOC" if token == "Oslo" else "PER")
+        for at, token in enumerate(tokens["sentence"]["tokens"])
+        if token[0].isupper()
+    ]
+    _, saved = answer(site.ada, offer["spans"][:1], sources=["a/b", "gone"])
+    assert saved.status_code == 201
+    (event,) = read_events(site.project.store)
+    assert event.shown == {"a/b": [len(offer["spans"]), 1, "dictionary"]}
+    (row,) = site.bo.get("/api/status").json()["sources"]
+    assert (row["name"], row["offered"], row["kept"]) == ("a/b", len(offer["spans"]), 1)
+
+    assert site.ada.post("/api/sources/a%2Fb/state", {"on": False}).json()["on"] is False
+    assert site.ada.get("/api/next").json()["offers"] == []
+    assert site.bo.get("/api/sources").json()[0]["on"] is False
+    assert site.ada.post("/api/sources/a%2Fb/remove").status_code == 200
+    assert site.ada.post("/api/sources/a%2Fb/remove").status_code == 404
+    assert site.ada.get("/api/sources").json() == []
+
+
+def test_audit_sentences_are_shown_without_offers(tmp_path):
+    with (
+        project(tmp_path / "people", audit_share=0.9) as own,
+        serve(own, limits=PLENTY) as served,
+    ):
+        served.ada.post("/api/sources", {"name": "all", "terms": "re:.+\tPER"})
+        streams = set()
+        for _ in range(20):
+            shown = served.ada.get("/api/next").json()
+            streams.add(shown["stream"])
+            assert bool(shown["offers"]) == (shown["stream"] != "audit")
+            answer(served.ada)
+        assert streams == {"audit", "active"}

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,9 +33,11 @@ from seqmix.starter.loader import base_encoder, starter_tokenizer
 from seqmix.tagger import Settings, Tagger
 from seqmix.tagger.adaptation import adapt as adapting
 from seqmix.tagger.adaptation import masked_lm
-from seqmix.tagger.adaptation.adapt import AdaptSettings, adapt
+from seqmix.tagger.adaptation.adapt import adapt
+from seqmix.tagger.adaptation.checkpoint import Checkpoint
 from seqmix.tagger.adaptation.masked_lm import MaskedLM
 from seqmix.tagger.adaptation.masking import Vocabulary, batches, drawn, rows_of
+from seqmix.tagger.settings import AdaptSettings
 from seqmix.tagger.windows import WordPieces
 from tests.support import tiny
 
@@ -139,6 +142,41 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(small, tmp_p
 
     assert actual[0] == actual[1]
     assert actual[0]["model.safetensors"] != actual[2]["model.safetensors"]
+
+
+@pytest.mark.parametrize("last", [2, 4, 7])  # in the first epoch, at its end, in the second
+def test_an_interrupted_adaptation_resumes_to_the_same_bytes(small, tmp_path, monkeypatch, last):
+    monkeypatch.setattr(adapting, "Checkpoint", partial(Checkpoint, every=0.0))
+    settings = AdaptSettings(epochs=3, batch_tokens=192, held_out=0, seed=5)
+    steps: list[int] = []
+
+    def interrupt(done: int, total: int, loss: float) -> None:
+        steps.append(done)
+        if done == last:
+            raise KeyboardInterrupt
+
+    adapt(small, TEXT, settings, tmp_path / "whole", device="cpu")
+    place = tmp_path / "kept"
+    with pytest.raises(KeyboardInterrupt):
+        adapt(small, TEXT, settings, tmp_path / "a", None, "cpu", interrupt, place)
+    adapt(small, TEXT, settings, tmp_path / "a", None, "cpu", lambda d, *_: steps.append(d), place)
+
+    assert steps == [*range(1, last + 1), *range(last, 13)]  # the step at hand is taken again
+    assert contents(tmp_path / "a") == contents(tmp_path / "whole")
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"no tensors", b"\x08\0\0\0\0\0\0\0{}      "])
+def test_a_damaged_checkpoint_is_passed_over(small, tmp_path, content):
+    (tmp_path / "kept").write_bytes(content)
+    steps: list[int] = []
+
+    adapt(
+        small, TEXT, AdaptSettings(steps=2), tmp_path / "a", None, "cpu",
+        lambda done, *_: steps.append(done), tmp_path / "kept",
+    )  # fmt: skip
+
+    assert steps == [1, 2]
 
 
 def test_a_generator_stands_in_for_the_seed(small, tmp_path):

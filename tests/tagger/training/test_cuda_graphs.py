@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.tagger import Settings, Tagger
 from seqmix.tagger.training import cuda_graphs, loop
-from seqmix.tagger.training.schedule import TrainingSet
+from seqmix.tagger.training.schedule import TrainingSet, weights_of
 from tests.support.tiny import toy, write_bert, write_roberta
 
 
@@ -55,6 +56,17 @@ def test_labels_in_part_and_soft_rows_are_the_same_replayed(tmp_path, head):
     )
 
 
+@pytest.mark.parametrize("head", ["linear", "crf"])
+def test_sentences_of_less_weight_are_replayed_with_it(head, tmp_path):
+    settings = Settings(epochs=4, batch_size=10, lr=1e-3, dropout=0.0)
+    weighted = [replace(s, weight=0.3 if at % 2 else 1.0) for at, s in enumerate(toy(24))]
+
+    with_weights = check(write_bert, tmp_path, head, settings, weighted)
+    without = check(write_bert, tmp_path, head, settings, toy(24))
+
+    assert not all(torch.equal(a, b) for a, b in zip(with_weights, without, strict=True))
+
+
 def test_a_stage_is_kept_and_starts_from_new_weights(tmp_path):
     settings = Settings(epochs=4, batch_size=10, lr=1e-3, dropout=0.0)
     first = check(write_bert, tmp_path, "linear", settings, toy(24))
@@ -76,7 +88,10 @@ def check(kind, folder, head, settings, sentences):
     )
     network, pieces, tags = tagger._ready()
     data = TrainingSet(
-        pieces.encode(s.tokens for s in sentences), [tags.rows(s) for s in sentences]
+        pieces.encode(s.tokens for s in sentences),
+        [tags.rows(s) for s in sentences],
+        (),
+        weights_of(sentences),
     )
     replayed = deepcopy(network)
     losses: list[list[float]] = [[], []]

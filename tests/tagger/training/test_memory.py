@@ -54,13 +54,13 @@ def small(monkeypatch):
     real = Network.loss
 
     def refuse(words: int, error: Exception) -> None:
-        def loss(self, scores, rows, lengths):
+        def loss(self, scores, rows, lengths, weights=None):
             if sum(lengths) > words:
                 (scores.sum() * 0 + 1e6).backward(
                     retain_graph=True
                 )  # subtle: it may run out when some gradients are there already
                 raise error
-            return real(self, scores, rows, lengths)
+            return real(self, scores, rows, lengths, weights)
 
         monkeypatch.setattr(Network, "loss", loss)
 
@@ -103,7 +103,7 @@ def test_a_sentence_that_does_not_fit_alone_is_named(still_bert, small):
 
     with pytest.raises(
         ModelError,
-        match=r"memory does not hold one sentence alone: 'toy:\d+'; lower training\.max_pieces",
+        match=r"one sentence alone does not fit in memory: 'toy:\d+'; lower training\.max_pieces",
     ):
         fitted(still_bert, "linear")
 
@@ -157,14 +157,14 @@ def test_replayed_steps_that_do_not_fit_are_done_one_by_one(still_bert, monkeypa
 
 def poisoned(monkeypatch, step: int) -> None:
     """The loss of one step is no number."""
-    real, count = Network.loss, 0
+    real, count = Network.word_loss, 0
 
-    def loss(self, scores, rows, lengths):
+    def loss(self, scores, rows, weights=None):
         nonlocal count
         count += 1
-        return real(self, scores, rows, lengths) * (float("nan") if count == step else 1.0)
+        return real(self, scores, rows, weights) * (float("nan") if count == step else 1.0)
 
-    monkeypatch.setattr(Network, "loss", loss)
+    monkeypatch.setattr(Network, "word_loss", loss)
 
 
 @pytest.mark.parametrize("runner", [loop._run_steps, loop._replay_steps])
@@ -213,7 +213,7 @@ def test_weights_spoiled_by_the_last_step_are_noticed(still_bert, monkeypatch):
 
     monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", clip)
 
-    with pytest.raises(ModelError, match="the weights became no numbers at step 1 of 1"):
+    with pytest.raises(ModelError, match="some weights became NaN or infinite at step 1 of 1"):
         Tagger(still_bert, "linear", Settings(steps=1), "cpu").fit(tiny.toy(8), rng())
 
 

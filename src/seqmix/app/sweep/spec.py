@@ -6,7 +6,7 @@ preset = "conll03"
 seeds = 10                  # 0 … 9; or a list
 [set]                       # for all arms
 "augment.rate" = 0.4
-[arms."none"]               # may also hold preset, data, and grid = false: without the grid
+[arms."none"]               # may also hold preset, data, most_steps, and grid = false: without it
 "augment.variant" = "none"
 [arms."sub"]
 [grid]                      # every combination, for every arm: "sub alpha=2"
@@ -26,10 +26,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from seqmix.app.config import Config, load_config, read_toml
+from seqmix.app.sweep.lengths import checked_steps, shortened
 from seqmix.errors import ConfigError
 from seqmix.settings import explain
 
-_ABOUT_THE_ARM = ("preset", "data", "grid")
+_ABOUT_THE_ARM = ("preset", "data", "grid", "most_steps")
 _MOST = 10_000  # seeds, and arms with all points of the grid
 Seed = Annotated[int, Field(ge=0)]
 
@@ -208,6 +209,8 @@ def _arm(
         raise ConfigError("data and preset: expected their names as strings")
     changes = {key: value for key, value in values.items() if key not in _ABOUT_THE_ARM}
     config = load_config(preset, None, changes, seed=0)
+    if "most_steps" in values:
+        config = shortened(config, checked_steps(values["most_steps"]))
     return Arm(name, family, data, preset, config, homes.setdefault((data, config.digest), home))
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from seqmix.app.console import err, safe, say
+from seqmix.app.console import duration, err, safe, say
 from seqmix.app.provenance import DATA, MODELS, summary
 from seqmix.app.sweep.spec import Arm, Experiment, Job
 from seqmix.app.sweep.table import (
@@ -189,7 +189,7 @@ class SweepState:
         left = self.total - self.before - ended
         seconds = (time.monotonic() - self._start) / ended * left if ended else 0.0
         failed = f", {self.failed} failed" if self.failed else ""
-        ahead = f", about {_duration(seconds)} left" if seconds and left else ""
+        ahead = f", about {duration(seconds)} left" if seconds and left else ""
         return f"{self.before + self.done} of {self.total} runs{failed}{ahead}"
 
     def report(self, text: str, trace: str = "") -> None:
@@ -206,16 +206,6 @@ def _figures(scores: dict[str, float | None]) -> str:
         f"{name} F1 {100 * f1:.2f}"
         for name in ("dev", "test")
         if (f1 := scores.get(name)) is not None
-    )
-
-
-def _duration(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 120
-        else f"{seconds / 60:.0f} min"
-        if seconds < 7200
-        else f"{seconds / 3600:.1f} h"
     )
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seqmix.app.config import Config, text_for
 from seqmix.app.provenance import data_digests, model_digests
-from seqmix.app.read_data import read_splits
+from seqmix.app.reading.data import read_splits
 from seqmix.app.sections import Data
+from seqmix.app.stages.names import Stages, Watch
 from seqmix.app.sweep.spec import Arm, Job
 from seqmix.data.samples import is_sample
 from seqmix.data.sentence import Sentence
@@ -22,7 +26,11 @@ from seqmix.loop.events import RoundFinished
 from seqmix.loop.rounds import read_rounds
 from seqmix.scale.local_executor import Emit
 
+if TYPE_CHECKING:
+    from seqmix.tagger.training.loop import Progress
+
 _MODELS = "models/"
+_EVERY = 0.5  # seconds between two messages about a training
 
 
 @dataclass(frozen=True)
@@ -102,8 +110,21 @@ def inputs_of(
     return inputs
 
 
-def run_job(paths: LocalPaths, job: Job, emit: Emit) -> None:
-    """Run a job in its folder; models are not kept, so an interrupted run starts over."""
+@dataclass(frozen=True)
+class Step:
+    """How far a run's training is."""
+
+    training: int  # 1, 2, … in this run; the reading of the text counts as one
+    stage: str
+    done: int
+    total: int
+
+
+def run_job(paths: LocalPaths, job: Job, emit: Emit, steps: bool = False) -> None:
+    """Run a job in its folder; models are not kept, so an interrupted run starts over.
+
+    It emits the record of each round and, if asked, how each training proceeds.
+    """
     from seqmix.app.plan import build_plan  # here, since it loads torch
     from seqmix.app.provenance import environment
     from seqmix.loop.run import run
@@ -112,7 +133,9 @@ def run_job(paths: LocalPaths, job: Job, emit: Emit) -> None:
     folder, config = paths.out / job.folder, paths.local(job.config)
     _clear(folder)
     splits, digests = _read(paths.folder(job.arm.data), config.data)
-    plan = build_plan(config, splits, paths.out / "encoders")
+    stages = Stages(config.self_training.teachers, _watch(emit) if steps else None)
+    encoders = paths.out / "encoders"
+    plan = build_plan(config, splits, encoders, stages.reading, stages.training)
     names = {**plan.names, "arm": job.arm.name, "config": job.arm.digest, "data": job.arm.data}
     plan = replace(plan, names=names, save_models=False)
     about = environment()
@@ -125,6 +148,26 @@ def run_job(paths: LocalPaths, job: Job, emit: Emit) -> None:
             emit(event.record)
 
     run(plan, folder, report)
+
+
+def _watch(emit: Emit) -> Watch:
+    """Return what emits twice a second how far a training is, and its end."""
+    numbers = count(1)
+    last = 0.0
+
+    def watch(stage: str) -> Progress:
+        number = next(numbers)
+
+        def progress(done: int, total: int, loss: float) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last >= _EVERY or done == total:
+                last = now
+                emit(Step(number, stage, done, total))
+
+        return progress
+
+    return watch
 
 
 def finished(folder: Path) -> bool:

@@ -15,10 +15,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from seqmix.data.formats.base import Format, Options
-from seqmix.data.formats.registry import FORMATS, by_suffix, first_bytes, format_named, guess
-from seqmix.data.scheme import convert, prefixed, repair
+from seqmix.data.formats.registry import (
+    FORMATS,
+    by_suffix,
+    first_bytes,
+    format_named,
+    guess,
+)
+from seqmix.data.formats.registry import (
+    refuse_other_file as refuse_other_file,
+)
+from seqmix.data.scheme import convert, repair
 from seqmix.data.sentence import Row, Sentence
-from seqmix.data.tagset import OUTSIDE
+from seqmix.data.spans import OUTSIDE, prefixed
 from seqmix.errors import DataError, TagError
 
 _BIO = {"E-": "I-", "L-": "I-", "S-": "B-", "U-": "B-"}
@@ -35,19 +44,20 @@ def read(
 
     Args:
         path: A file, or a folder for formats that are folders.
-        format: A name in `FORMATS`; by default it is guessed.
+        format: A name in `seqmix.data.formats.FORMATS`; by default it is guessed.
         options: How to read it, such as the column of the tags.
     """
     path, options = Path(path), options or Options()
     if not path.exists():
         raise DataError("there is no such file or folder", path)
-    _refuse_unsafe(path)
+    refuse_unsafe(path)
     chosen = format_named(format) if format else guess(path)
-    return (
-        _in_bio(sentence, options)
-        for sentence in chosen.read(path, options)
-        if _has_tokens(sentence, options)
-    )
+    return cleaned(chosen.read(path, options), options)
+
+
+def cleaned(sentences: Iterable[Sentence], options: Options) -> Iterator[Sentence]:
+    """Return a stream of the sentences that have tokens, with spans in BIO."""
+    return (_in_bio(sentence, options) for sentence in sentences if _has_tokens(sentence, options))
 
 
 def write(
@@ -58,12 +68,13 @@ def write(
 ) -> None:
     """Write sentences to a file or folder, completely or not at all.
 
+    A file or folder that is there already is replaced if it has this format, else it is kept.
     What the format cannot hold is an error; `options.harden` turns soft labels into hard ones.
 
     Args:
         sentences: What to write, in this order.
         path: Where to write; the format follows the name.
-        format: A name in `FORMATS`, if the name of the file does not say.
+        format: A name in `seqmix.data.formats.FORMATS`, if the name of the file does not say.
         options: How to write it, such as the scheme.
     """
     path, options = Path(path), options or Options()
@@ -79,6 +90,7 @@ def write(
         raise DataError(
             f"the format {chosen.name} can be read only; there are {', '.join(writable)}", path
         )
+    refuse_other_file(path, chosen)
     representable = (
         _representable(sentence, chosen, options)
         for sentence in sentences
@@ -87,7 +99,7 @@ def write(
     chosen.write(representable, path, options)
 
 
-def _refuse_unsafe(path: Path) -> None:
+def refuse_unsafe(path: Path) -> None:
     """Refuse an archive, and a folder with a link that leads out of it.
 
     A folder from elsewhere could otherwise have any file of this machine read as its text.

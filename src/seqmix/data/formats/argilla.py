@@ -34,8 +34,10 @@ from seqmix.data.formats.charspans import (
     unusual_offsets,
 )
 from seqmix.data.formats.records import identify, json_records, write_records
-from seqmix.data.sentence import Offsets, Sentence
-from seqmix.data.text import CharSpan, align, tokenize
+from seqmix.data.sentence import Sentence
+from seqmix.data.spans import Offsets
+from seqmix.data.text import CharSpan, align
+from seqmix.data.tokenizers import token_offsets
 from seqmix.errors import DataError, TagError
 
 QUESTION = "span_label"  # the name in Argilla's own examples; any other is read
@@ -60,7 +62,9 @@ def _sentence(record: dict[str, Any], id: str, options: Options) -> Sentence:
     offsets = offsets_of(record, text)
     labels = _answer(record)
     if labels:
-        labels = _in_characters(labels, text, offsets or tokenize(text), options)
+        labels = _in_characters(
+            labels, text, offsets or token_offsets(text, options.tokenizer), options
+        )
     return from_spans(id, text, labels, options, offsets)
 
 

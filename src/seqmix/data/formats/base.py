@@ -12,6 +12,7 @@ from typing import Any
 from seqmix.data.scheme import Scheme
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import Misaligned
+from seqmix.data.tokenizers import DEFAULT
 from seqmix.errors import DataError
 
 UNSEEN = "\ufffd"  # replaces a token that is empty in the file, so that tags keep their tokens
@@ -21,33 +22,44 @@ UNSEEN = "\ufffd"  # replaces a token that is empty in the file, so that tags ke
 class Options:
     """How to read or write; each format uses what concerns it."""
 
-    token_column: int = 0  # of CoNLL files; negative numbers count from the right
+    token_column: int = 0
+    """The column of the tokens in CoNLL files; negative numbers count from the right."""
     tag_column: int = -1
-    comment: str = ""  # what starts the lines of CoNLL files that are not tokens
-    # CoNLL-U: UPOS, XPOS or a key of MISC. ACE: TYPE for event types, else subtypes.
+    """The column of the tags in CoNLL files."""
+    comment: str = ""
+    """What starts the lines of CoNLL files that are not tokens."""
     key: str = "UPOS"
-    scheme: Scheme | None = None  # to write; reading understands them all
-    misaligned: Misaligned = "error"  # what to do with a character span that cuts a token
-    harden: bool = False  # write the heaviest tag of soft rows where the format holds none
-    counts: Counter[str] = field(default_factory=Counter)  # repairs, counted as sentences pass
+    """CoNLL-U: UPOS, XPOS or a key of MISC. ACE: TYPE for event types, else subtypes."""
+    scheme: Scheme | None = None
+    """The scheme to write; reading understands them all."""
+    misaligned: Misaligned = "error"
+    """What to do with a character span that cuts a token: error, expand or drop."""
+    tokenizer: str = DEFAULT
+    """How raw text is cut into tokens."""
+    harden: bool = False
+    """Write the heaviest tag of soft rows where the format holds none."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """Repairs by kind, counted as sentences pass."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """One file format.
-
-    `holds` names what survives a round trip besides hard labels on spans: `tokens` (any cut of the
-    text, not only our tokenizer's), `tags` (tags that are not spans, such as NOUN), `soft` and
-    `missing` rows, the `id`, and the raw `text`.
-    """
+    """One file format."""
 
     name: str
     read: Callable[[Path, Options], Iterator[Sentence]]
     write: Callable[[Iterable[Sentence], Path, Options], None] | None
-    suffixes: tuple[str, ...] = ()  # file name endings that settle the matter
-    record: Callable[[dict[str, Any]], bool] | None = None  # recognizes one JSON record
-    folder: Callable[[Path], bool] | None = None  # recognizes a folder
+    """None for a format that can be read only."""
+    suffixes: tuple[str, ...] = ()
+    """Endings of file names that settle which format a file has."""
+    record: Callable[[dict[str, Any]], bool] | None = None
+    """Whether a JSON record is of this format."""
+    folder: Callable[[Path], bool] | None = None
+    """Whether a folder is of this format."""
     holds: frozenset[str] = frozenset()
+    """What survives a round trip besides hard labels on spans: `tokens` (any cut of the text, not
+    only our tokenizer's), `tags` (tags that are not spans, such as NOUN), `soft` and `missing`
+    rows, the `id`, and the raw `text`."""
 
 
 @contextmanager
@@ -90,15 +102,3 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise DataError(f"cannot read: {error.strerror}", path) from error
-
-
-def check_replaceable(path: Path, belongs: Callable[[Path], bool]) -> None:
-    """Refuse to replace a folder that holds files that do not belong to the format."""
-    for file in path.rglob("*") if path.is_dir() else ():
-        if file.is_file() and not belongs(file):
-            raise DataError(
-                "the folder to write holds other files; name a new or empty one",
-                path,
-                None,
-                file.name,
-            )

@@ -23,7 +23,6 @@ from seqmix.data.formats.base import (
     Format,
     Options,
     at,
-    check_replaceable,
     decode_utf8,
     read_bytes,
 )
@@ -36,6 +35,7 @@ from seqmix.data.formats.charspans import (
     surface,
     to_spans,
 )
+from seqmix.data.overwriting import FolderKind
 from seqmix.data.sentence import Sentence
 from seqmix.data.text import CharSpan
 from seqmix.errors import DataError, TagError
@@ -43,6 +43,8 @@ from seqmix.errors import DataError, TagError
 _SPAN = re.compile(
     r"T[^\t]*\t(\S+) ([0-9]{1,12} [0-9]{1,12}(?:;[0-9]{1,12} [0-9]{1,12})*)(?:\t(.*))?", re.DOTALL
 )
+
+_FOLDER = FolderKind("a brat corpus", ("*.ann",), ("*.txt",))
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
@@ -59,9 +61,8 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
     """Write a folder; neighbors whose ids agree up to the last colon share a document."""
     if path.suffix in (".txt", ".ann"):
         raise DataError("brat is a folder of .txt and .ann files; name a folder", path)
-    check_replaceable(path, lambda file: file.suffix in (".txt", ".ann"))
     used: Counter[str] = Counter()
-    with replacing(path, folder=True) as beside:
+    with replacing(path, _FOLDER) as beside:
         documents = groupby(sentences, lambda s: (s.id.rpartition(":")[0] or s.id, s.labeled))
         for (document, labeled), group in documents:
             name = _unused_name(file_name(document), beside, used)

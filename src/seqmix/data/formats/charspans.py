@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from seqmix.data.formats.base import Options, at, visible
-from seqmix.data.scheme import prefixed, spans, tag
-from seqmix.data.sentence import Offsets, Sentence
-from seqmix.data.tagset import OUTSIDE
+from seqmix.data.scheme import tag
+from seqmix.data.sentence import Sentence
+from seqmix.data.spans import OUTSIDE, Offsets, prefixed, spans
 from seqmix.data.text import (
     CharSpan,
     align_one,
@@ -21,6 +21,7 @@ from seqmix.data.text import (
     tokenize,
     without_overlaps,
 )
+from seqmix.data.tokenizers import token_offsets
 from seqmix.errors import DataError, TagError
 
 Placed = tuple[int, CharSpan]  # a span, and its line in a file
@@ -37,20 +38,21 @@ def from_spans(
 ) -> Sentence:
     """Return a sentence with these labels: an empty list means all O, None means unlabeled.
 
-    Without offsets our tokenizer cuts the text.
+    Without offsets the tokenizer of the options cuts the text.
     """
-    cut = tokenize(text) if offsets is None else offsets
+    offsets = token_offsets(text, options.tokenizer) if offsets is None else offsets
     tags: list[str] = []
     if labels is not None:
-        tags = tags_from_text(cut, labels, options.misaligned, options.counts, text)
-    return Sentence(id, visible((text[a:b] for a, b in cut), options), tuple(tags), text, cut)
+        tags = tags_from_text(offsets, labels, options.misaligned, options.counts, text)
+    words = visible((text[a:b] for a, b in offsets), options)
+    return Sentence(id, words, tuple(tags), text, offsets)
 
 
 def from_placed(
     id: str, text: str, labels: Sequence[Placed] | None, options: Options, path: Path
 ) -> Sentence:
     """Return a sentence as `from_spans` does, with errors that name the line of a span."""
-    offsets = tokenize(text)
+    offsets = token_offsets(text, options.tokenizer)
     aligned = []
     for line, span in labels or ():
         with at(path, line):

@@ -21,7 +21,8 @@ from seqmix.data.files import lines, replacing
 from seqmix.data.formats.base import Format, Options, visible
 from seqmix.data.formats.charspans import one_line, surface
 from seqmix.data.formats.conll import MISSING, writable, writable_tag
-from seqmix.data.sentence import Offsets, Sentence
+from seqmix.data.sentence import Sentence
+from seqmix.data.spans import Offsets
 from seqmix.data.text import checked_offsets
 from seqmix.errors import DataError, TagError
 

@@ -18,7 +18,7 @@ from seqmix.data.formats.base import Format, Options, visible
 from seqmix.data.formats.charspans import surface, without_space_tokens
 from seqmix.data.scheme import repair
 from seqmix.data.sentence import Sentence
-from seqmix.data.tagset import OUTSIDE
+from seqmix.data.spans import OUTSIDE
 from seqmix.errors import DataError
 from seqmix.extras import import_extra
 

@@ -15,8 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from seqmix.data.files import replacing
-from seqmix.data.formats.base import Format, Options, at, check_replaceable, visible
+from seqmix.data.formats.base import Format, Options, at, visible
 from seqmix.data.formats.jsonl_tokens import TAG_KEYS
+from seqmix.data.overwriting import FolderKind
 from seqmix.data.sentence import Row, Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.data.text import checked_offsets
@@ -24,6 +25,7 @@ from seqmix.errors import DataError, MissingExtraError, TagError
 from seqmix.extras import import_extra
 
 _NO_TAG = -1
+_FOLDER = FolderKind("a dataset", ("dataset_info.json", "state.json"), ("*.arrow",))
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
@@ -34,7 +36,15 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
         raise DataError(
             f"this folder has several splits; name one of its subfolders: {', '.join(parts)}", path
         )
-    data, names, key = _open(datasets, path)
+    with _as_data_error(path):
+        _check_files(path)
+        data = datasets.load_from_disk(str(path))
+    yield from sentences_of(data, path, options)
+
+
+def sentences_of(data: Any, path: Path, options: Options) -> Iterator[Sentence]:
+    """Yield one sentence per row of an open dataset; `path` names it in errors and ids."""
+    data, names, key = _tagged(_datasets(), data, path)
     for number, row in enumerate(_rows(data, path), 1):
         with at(path, None, f"row {number}"):
             yield _sentence(row, key, names, f"{path.name}:{number}", options)
@@ -46,9 +56,7 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
     The tag names must be known before the first row, so sentences pass through a file.
     """
     datasets = _datasets()
-    names = ("dataset_info.json", "state.json")
-    check_replaceable(path, lambda file: file.suffix == ".arrow" or file.name in names)
-    with replacing(path, folder=True) as beside, TemporaryDirectory(dir=beside) as work:
+    with replacing(path, _FOLDER) as beside, TemporaryDirectory(dir=beside) as work:
         tags: set[str] = set()
         with (Path(work) / "rows.jsonl").open("w", encoding="utf-8", newline="\n") as file:
             for sentence in sentences:
@@ -60,15 +68,27 @@ def write(sentences: Iterable[Sentence], path: Path, options: Options) -> None:
             data.save_to_disk(str(beside), num_shards=None if len(data) else 1)
 
 
+def dataset_of(sentences: Iterable[Sentence]) -> Any:
+    """Return sentences as a dataset in memory: the inverse of `sentences_of`."""
+    datasets, sentences = _datasets(), list(sentences)
+    tags = {row for sentence in sentences for row in sentence.tags if isinstance(row, str)}
+    names = TagSet.ordered(tags).tags if tags else ()
+    ids = {name: number for number, name in enumerate(names)}
+    records = [_record(sentence) for sentence in sentences]
+    for record in records:
+        if record["ner_tags"] is not None:
+            record["ner_tags"] = [ids.get(tag, _NO_TAG) for tag in record["ner_tags"]]
+    features = _features(datasets, names)
+    columns = {name: [record[name] for record in records] for name in features}
+    return datasets.Dataset.from_dict(columns, features=features)
+
+
 def _datasets() -> Any:
     return import_extra("datasets", "hf", "the format hf")
 
 
-def _open(datasets: Any, path: Path) -> tuple[Any, list[str] | None, str | None]:
+def _tagged(datasets: Any, data: Any, path: Path) -> tuple[Any, list[str] | None, str | None]:
     """Return the dataset with its useful columns, the names of integer tags, and the tag column."""
-    with _as_data_error(path):
-        _check_files(path)
-        data = datasets.load_from_disk(str(path))
     features = data.features
     if "tokens" not in features:
         raise DataError('expected a column "tokens"', path, None, ", ".join(features))
@@ -138,11 +158,15 @@ def _record(sentence: Sentence) -> dict[str, Any]:
     }
 
 
-def _dataset(datasets: Any, work: Path, names: tuple[str, ...]) -> Any:
+def _features(datasets: Any, names: tuple[str, ...]) -> Any:
     string, listed = datasets.Value("string"), getattr(datasets, "List", datasets.Sequence)
     label = datasets.ClassLabel(names=list(names)) if names else string
     columns = {"id": string, "tokens": listed(string), "ner_tags": listed(label), "text": string}
-    features = datasets.Features({**columns, "offsets": listed(listed(datasets.Value("int64")))})
+    return datasets.Features({**columns, "offsets": listed(listed(datasets.Value("int64")))})
+
+
+def _dataset(datasets: Any, work: Path, names: tuple[str, ...]) -> Any:
+    features = _features(datasets, names)
     file = work / "rows.jsonl"
     if not file.stat().st_size:  # from_generator refuses an empty generator
         return datasets.Dataset.from_dict({name: [] for name in features}, features=features)

@@ -1,7 +1,8 @@
 """JSON lines of tokens and tags: {"id": …, "tokens": […], "ner_tags": […]}.
 
 A tag is a string, null (a missing row) or an object of weights (a soft row), so that this format
-holds everything; "text" and "offsets" are added for sentences that were cut from raw text.
+holds everything; "text" and "offsets" are added for sentences that were cut from raw text, and
+"weight" for those that count less than others in training.
 "tags" and "pos_tags" are read like "ner_tags".
 """
 
@@ -42,12 +43,13 @@ def from_record(record: dict[str, Any], id: str) -> Sentence:
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise DataError('expected "tokens" to be a list of strings')
     rows = next((rows_of(record, key) for key in TAG_KEYS if record.get(key) is not None), ())
-    text, offsets = record.get("text"), record.get("offsets")
+    text, offsets, weight = record.get("text"), record.get("offsets"), record.get("weight", 1.0)
     if text is None or offsets is None:
-        return Sentence(id, tuple(tokens), rows)
+        return Sentence(id, tuple(tokens), rows, weight=weight)
     if not isinstance(text, str):
         raise DataError('expected "text" to be a string')
-    return Sentence(id, tuple(tokens), rows, text, checked_offsets(offsets, text, '"offsets"'))
+    located = checked_offsets(offsets, text, '"offsets"')
+    return Sentence(id, tuple(tokens), rows, text, located, weight)
 
 
 def to_record(sentence: Sentence) -> dict[str, Any]:
@@ -57,6 +59,8 @@ def to_record(sentence: Sentence) -> dict[str, Any]:
         record["ner_tags"] = plain_rows(sentence)
     if sentence.offsets is not None:
         record |= {"text": sentence.text, "offsets": [list(pair) for pair in sentence.offsets]}
+    if sentence.weight != 1:
+        record["weight"] = sentence.weight
     return record
 
 

@@ -25,8 +25,8 @@ from seqmix.data.formats.charspans import (
     without_space_tokens,
 )
 from seqmix.data.formats.records import identify, json_lines, write_lines
-from seqmix.data.scheme import spans
-from seqmix.data.sentence import Offsets, Sentence
+from seqmix.data.sentence import Sentence
+from seqmix.data.spans import Offsets, spans
 from seqmix.data.text import CharSpan, checked_offsets
 from seqmix.errors import DataError
 

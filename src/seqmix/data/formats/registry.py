@@ -25,8 +25,8 @@ from seqmix.data.formats import (
 )
 from seqmix.data.formats.base import Format
 from seqmix.data.formats.records import json_array, json_lines
-from seqmix.data.scheme import prefixed
-from seqmix.data.tagset import OUTSIDE
+from seqmix.data.overwriting import other_file
+from seqmix.data.spans import OUTSIDE, prefixed
 from seqmix.errors import DataError
 
 # This is the order of guessing: a record may fit several formats; the first one wins.
@@ -88,6 +88,20 @@ def guess(path: Path) -> Format:
             f"no known format has such records; name one of {', '.join(FORMATS)}", path, 1, head
         )
     return by_name or FORMATS[_by_columns(head)]
+
+
+def refuse_other_file(path: Path, chosen: Format) -> None:
+    """Refuse to write over a file that is not of this format; an empty one may be replaced."""
+    head = _head(path).strip() if path.is_file() else ""
+    if head in ("", "[]") or chosen.folder is not None:  # a folder is `replacing`'s concern
+        return
+    if chosen.record is not None:
+        records = _first_records(path, head)
+        is_like = any(f.record(r) for f in FORMATS.values() for r in records if f.record)
+    else:
+        is_like = path.name.lower().endswith(chosen.suffixes) or guess(path) is chosen
+    if not is_like:
+        raise other_file(path, chosen.name)
 
 
 def first_bytes(path: Path, size: int) -> bytes:

@@ -8,14 +8,13 @@ from pathlib import Path
 from seqmix.data.files import lines
 from seqmix.data.formats.base import Format, Options
 from seqmix.data.sentence import Sentence
-from seqmix.data.text import from_text
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
     """Yield one sentence for each line that is not empty, as `stem:line`."""
     for number, text in lines(path):
         if text.strip():
-            yield from_text(f"{path.stem}:{number}", text)
+            yield Sentence.from_text(text, f"{path.stem}:{number}", tokenizer=options.tokenizer)
 
 
 FORMAT = Format("text", read, None, holds=frozenset({"text"}))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, select
 
-from seqmix.data.scheme import spans
+from seqmix.data.spans import spans
 from seqmix.errors import DataError
 from seqmix.serve.labelstudio.external import (
     ANNOTATION,
@@ -25,7 +25,8 @@ from seqmix.serve.labelstudio.external import (
 )
 from seqmix.serve.labelstudio.labeling import Labeling
 from seqmix.serve.labelstudio.tasks import Json, sentence_of
-from seqmix.serve.store.answers import answer_version, save_answer, undo_answer
+from seqmix.serve.store.answers import answer_version, save_answer
+from seqmix.serve.store.batches.undo import undo_answer
 from seqmix.serve.store.current import current_answers
 from seqmix.serve.store.queue import assign, give_back
 from seqmix.serve.store.records import PAGE, Answer, Mark

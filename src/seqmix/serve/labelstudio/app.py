@@ -41,7 +41,7 @@ _NO_PASSWORD = (
 _STATUS: dict[type, int] = {RunError: 409, StoreError: 503}
 _REASONS = {
     404: "there is nothing here; Label Studio asks /health, /setup, /predict and /webhook",
-    405: "not with this method",
+    405: "this address does not accept this method",
 }
 
 

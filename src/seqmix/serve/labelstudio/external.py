@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from seqmix.serve.labelstudio.tasks import Json
 from seqmix.serve.store.schema import external
@@ -20,6 +21,24 @@ _CHANGE = (
     .values({name: bindparam(name) for name in ("parent", "sentence_id", "state", "value")})
 )
 _SET_STATE = update(external).where(*_IS).values(state=bindparam("state"))
+
+
+@dataclass(frozen=True)
+class TaskCounts:
+    """How many tasks there are."""
+
+    tasks: int = 0
+    labeled: int = 0  # with an annotation that was not skipped
+    left_out: int = 0  # of these, whose annotation does not fit the text
+
+
+def count_tasks(conn: Connection) -> TaskCounts:
+    """Return how many tasks there are."""
+    states = select(external.c.state, func.count().label("size"))
+    by_state = states.where(external.c.kind == TASK).group_by(external.c.state)
+    n: dict[str, int] = {row.state: row.size for row in conn.execute(by_state)}
+    tasks = sum(n.values()) - n.get(DELETED, 0)
+    return TaskCounts(tasks, n.get(LABELED, 0) + n.get(LEFT_OUT, 0), n.get(LEFT_OUT, 0))
 
 
 def read_records(conn: Connection, kind: str, ids: Collection[int]) -> dict[int, Row[Any]]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select
+from sqlalchemy import Connection, Row, delete, insert, select
 
 from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError, RunError
@@ -21,10 +21,11 @@ from seqmix.serve.labelstudio.external import (
     ANNOTATION,
     DELETED,
     LABELED,
-    LEFT_OUT,
     NEW,
     SKIPPED,
     TASK,
+    TaskCounts,
+    count_tasks,
     is_deleted,
     is_news,
     new_record,
@@ -35,24 +36,17 @@ from seqmix.serve.labelstudio.external import (
 from seqmix.serve.labelstudio.labeling import Labeling, parse_labeling
 from seqmix.serve.labelstudio.tasks import Annotation, Json, sentence_of
 from seqmix.serve.project import Project
-from seqmix.serve.settings import change_settings
+from seqmix.serve.settings import read_settings
 from seqmix.serve.store.annotators import add_annotator, find_annotator, revoke_token
 from seqmix.serve.store.records import digest
 from seqmix.serve.store.schema import external, sentences
 from seqmix.serve.store.sentences import add_sentences, paged, restore_sentences
+from seqmix.serve.tags.changes import Wish
+from seqmix.serve.tags.in_settings import change_project_tags
 
 NOT_YET = "expected Label Studio to call /setup first, or to send the labeling configuration along"
 _NOTE = "label_studio"
 _PAGE = 200  # tasks in one transaction: somebody may be waiting to save
-
-
-@dataclass(frozen=True)
-class Counts:
-    """How many tasks there are."""
-
-    tasks: int = 0
-    labeled: int = 0  # with an annotation that was not skipped
-    left_out: int = 0  # of these, whose annotation does not fit the text
 
 
 class Mirror:
@@ -127,15 +121,16 @@ class Mirror:
         labeling, before = parse_labeling(xml), self.labeling
         if labeling == before:
             return False
-        tags, settings = tuple(labeling.tags.values()), self.project.settings
-        if before is None and set(tags) != set(settings.tags):
+        tags, known = tuple(labeling.tags.values()), self.store.read_tags()
+        if before is None and set(tags) != set(known):
             raise DataError(
                 f"the labels must be the tags of the project in {self.project.folder}: "
-                f"{', '.join(settings.tags)}; got {', '.join(tags)}"
+                f"{', '.join(known)}; got {', '.join(tags)}"
             )
-        if new := tuple(tag for tag in tags if tag not in settings.tags):
-            settings = change_settings(self.project.folder, tags=(*settings.tags, *new))
-            self.store.set_tags(settings.tags)
+        if new := tuple(tag for tag in tags if tag not in known):
+            for tag in new:
+                change_project_tags(self.project.folder, self.store, Wish("add", tag))
+            settings = read_settings(self.project.folder)
             self.project = replace(self.project, settings=settings)
         self.note(config=xml, outdated=before is not None)
         return before is not None
@@ -211,14 +206,10 @@ class Mirror:
 
     # what there is
 
-    def counts(self) -> Counts:
+    def counts(self) -> TaskCounts:
         """Return how many tasks there are."""
-        states = select(external.c.state, func.count().label("size"))
-        by_state = states.where(external.c.kind == TASK).group_by(external.c.state)
         with self.store.reading() as conn:
-            n: dict[str, int] = {row.state: row.size for row in conn.execute(by_state)}
-        tasks = sum(n.values()) - n.get(DELETED, 0)
-        return Counts(tasks, n.get(LABELED, 0) + n.get(LEFT_OUT, 0), n.get(LEFT_OUT, 0))
+            return count_tasks(conn)
 
     def unanswered(self) -> list[tuple[int, str | None]]:
         """Return the tasks without an answer in Label Studio, each with the id of its sentence."""

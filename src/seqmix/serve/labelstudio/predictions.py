@@ -23,7 +23,6 @@ from seqmix.serve.labelstudio.external import NEW, SKIPPED, read_value
 from seqmix.serve.labelstudio.labeling import Labeling
 from seqmix.serve.labelstudio.mirror import Mirror
 from seqmix.serve.labelstudio.tasks import Json, results, sentence_of
-from seqmix.serve.project import START
 from seqmix.serve.store.queue import in_order
 from seqmix.serve.store.rankings import read_generations
 from seqmix.serve.store.records import Generation, Mark, loads
@@ -65,13 +64,13 @@ class Current:
 class Predictions:
     """The predictions of one project; `load` returns what the tagger in a folder suggests."""
 
-    def __init__(self, mirror: Mirror, load: Callable[[Path], Suggest]) -> None:
+    def __init__(self, mirror: Mirror, load: Callable[[Path | str], Suggest]) -> None:
         self.mirror, self._load = mirror, load
         self.error = ""
         # a tokenizer must not be used by two threads at once
         self._loading, self._suggesting = threading.Lock(), threading.Lock()
-        start = mirror.project.models / START
-        self._start = load(start) if start.is_dir() else None
+        start = mirror.project.start
+        self._start = None if start is None else load(start)
         self._current = Current(self._version(None), None, self._start)
 
     def refresh(self) -> Current:
@@ -209,7 +208,9 @@ def _places(mirror: Mirror) -> dict[int, float]:
 def _confidences(mirror: Mirror, last: Generation) -> tuple[float, ...]:
     """Return how sure the suggestions of a generation are, the least sure first."""
     ranked = select(queue.c.suggestion).where(
-        queue.c.generation == last.number, queue.c.stream == "active", queue.c.state != "done"
+        queue.c.generation == last.number,
+        queue.c.stream == "active",
+        queue.c.state.in_(("free", "held")),
     )
     with mirror.store.reading() as conn:
         suggestions = [loads(text) for text in conn.execute(ranked).scalars() if text is not None]

@@ -13,9 +13,9 @@ from typing import Any
 from seqmix.data.formats.charspans import list_of
 from seqmix.errors import DataError
 from seqmix.serve.labelstudio.client import LabelStudioClient
-from seqmix.serve.labelstudio.external import ANNOTATION, TASK
+from seqmix.serve.labelstudio.external import ANNOTATION, TASK, TaskCounts
 from seqmix.serve.labelstudio.labeling import Labeling, parse_labeling
-from seqmix.serve.labelstudio.mirror import NOT_YET, Counts, Mirror
+from seqmix.serve.labelstudio.mirror import NOT_YET, Mirror
 from seqmix.serve.labelstudio.predictions import Predictions, Suggest
 from seqmix.serve.labelstudio.sync import Sync
 from seqmix.serve.labelstudio.tasks import (
@@ -26,11 +26,10 @@ from seqmix.serve.labelstudio.tasks import (
     data_of,
     id_of,
 )
-from seqmix.serve.project import Project
+from seqmix.serve.project import TRAIN_NOW, Project
 from seqmix.serve.project_status import ALIVE, NOTE, WAITING
 from seqmix.serve.settings import SETTINGS
 from seqmix.serve.trainer.supervisor import Supervisor
-from seqmix.serve.trainer.trainer import TRAIN_NOW
 
 _CREATED = ("ANNOTATION_CREATED", "ANNOTATIONS_CREATED", "ANNOTATION_UPDATED")
 _DELETED = {
@@ -46,7 +45,7 @@ class Parts:
     open: Callable[[], Project]  # the project in the folder
     create: Callable[[tuple[str, ...], str], None]  # a new one there, with tags and a name
     train: Callable[[Path], Supervisor]
-    load: Callable[[Path], Suggest]  # a tagger
+    load: Callable[[Path | str], Suggest]  # a tagger
     client: LabelStudioClient | None = None
 
 
@@ -81,7 +80,7 @@ class Backend:
         state: Json = {"status": "UP", "model_class": "seqmix", "model_version": self.version()}
         state |= {
             "phase": WAITING,
-            **asdict(Counts()),
+            **asdict(TaskCounts()),
             "trained_on": 0,
             "audit": None,
             "error": None,

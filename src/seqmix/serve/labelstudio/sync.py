@@ -13,13 +13,13 @@ from typing import Any
 
 from seqmix.data.formats.records import is_deep
 from seqmix.errors import SeqMixError
-from seqmix.serve.estimates import Estimates
 from seqmix.serve.labelstudio.client import LabelStudioClient
 from seqmix.serve.labelstudio.external import read_value
 from seqmix.serve.labelstudio.labeling import Labeling
 from seqmix.serve.labelstudio.mirror import Mirror
 from seqmix.serve.labelstudio.predictions import Prediction, Predictions
 from seqmix.serve.labelstudio.tasks import annotations_of, data_of, id_of
+from seqmix.serve.progress.estimates import Estimates
 
 _BATCH = 1000  # new tasks pushed at a time
 _LOOK = 1.0  # seconds between two looks at the store

@@ -15,16 +15,28 @@ from seqmix.serve.store.records import Annotator, checked_name, is_key
 from seqmix.serve.store.schema import annotators
 from seqmix.serve.store.store import Store
 
+MODEL = "model:"  # how the names of annotators begin that are language models
+
+
+def add_model_annotator(store: Store, name: str) -> Annotator:
+    """Add a language model, which has no token."""
+    row = {"name": name, "token_sha256": None, "admin": False, "created": time.time()}
+    with store.writing() as conn:
+        conn.execute(insert(annotators).values(row))
+        return _select(store, annotators.c.name == name)[0]
+
 
 def add_annotator(store: Store, name: str, admin: bool = False) -> str:
     """Add an annotator and return their token, which cannot be read again."""
     name = checked_name(unicodedata.normalize("NFC", name), "the name of an annotator", 64)
+    if name.startswith(MODEL):
+        raise DataError(f"names that begin with {MODEL} are those of language models", text=name)
     token = secrets.token_urlsafe(24)
     row = {"name": name, "token_sha256": _hash(token), "admin": admin, "created": time.time()}
     with store.writing() as conn:
         if find_annotator(store, name) is not None:
             raise DataError(
-                "an annotator of this name exists already; choose another, or renew the token",
+                "an annotator with this name already exists; choose another, or renew the token",
                 text=name,
             )
         conn.execute(insert(annotators).values(row))

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, Row, Select, case, func, select
 
 from seqmix.serve.store.annotators import list_annotators
+from seqmix.serve.store.batches.bulk import count_bulk
 from seqmix.serve.store.events import as_event
-from seqmix.serve.store.records import STREAMS, Answer, Counts, Work, is_key
-from seqmix.serve.store.schema import annotators, current, events, queue
+from seqmix.serve.store.records import BULK, STREAMS, Answer, Counts, Work, is_key
+from seqmix.serve.store.schema import annotators, current, events, queue, sentences
 from seqmix.serve.store.store import Store
+from seqmix.serve.store.tags.history import TagHistory, part_without
 
+_BY_MODELS = (
+    select(func.count())
+    .select_from(queue)
+    .join(events, events.c.seq == queue.c.gold)
+    .where(events.c.stream == "source")
+)
 _ANSWERS = select(events, annotators.c.name.label("annotator")).join(
     annotators, annotators.c.id == events.c.annotator_id
 )
@@ -33,8 +41,9 @@ def current_answers(
     )
     by_annotators = _ANSWERS.join(current, current.c.seq == events.c.seq).where(*where)
     with store.reading() as conn:
-        decisions = _read(conn, judged.order_by(events.c.seq))
-        answers = _read(conn, by_annotators.order_by(current.c.since))
+        tags = store.tag_history()
+        decisions = _read(conn, judged.order_by(events.c.seq), tags)
+        answers = _read(conn, by_annotators.order_by(current.c.since), tags)
     hidden = set() if overridden else {answer.sentence_id for answer in decisions}
     return decisions + [answer for answer in answers if answer.sentence_id not in hidden]
 
@@ -44,7 +53,8 @@ def gold_answers(store: Store, *streams: str) -> list[Answer]:
     answers = _ANSWERS.join(queue, queue.c.gold == events.c.seq)
     with store.reading() as conn:
         in_streams = queue.c.stream.in_(streams or STREAMS)
-        return _read(conn, answers.where(in_streams).order_by(queue.c.lot))
+        chosen = answers.where(in_streams).order_by(queue.c.lot)
+        return _read(conn, chosen, store.tag_history())
 
 
 def answered_by_others_only(store: Store, annotator_id: int, ids: Collection[str]) -> set[str]:
@@ -61,7 +71,7 @@ def read_counts(store: Store, annotator_id: int | None = None) -> Counts:
     is_label = current.c.kind == "label"
     by_state = (
         select(queue.c.stream, queue.c.state, func.count())
-        .where(queue.c.stream.in_(STREAMS), queue.c.state.in_(("held", "done")))  # few: not free
+        .where(queue.c.stream.in_(STREAMS), queue.c.state.in_(("held", "done", "discard")))
         .group_by(queue.c.stream, queue.c.state)
     )
     twice = (
@@ -74,7 +84,7 @@ def read_counts(store: Store, annotator_id: int | None = None) -> Counts:
     skipped = (
         select(func.count(current.c.sentence_id.distinct()))
         .join_from(current, queue, queue.c.sentence_id == current.c.sentence_id)
-        .where(current.c.kind == "skip", queue.c.state != "done")
+        .where(current.c.kind == "skip", queue.c.state.in_(("free", "held")))
     )
     mine = select(func.count()).where(is_label, current.c.annotator_id == annotator_id)
     newest = select(func.coalesce(func.max(events.c.seq), 0))
@@ -91,17 +101,24 @@ def read_counts(store: Store, annotator_id: int | None = None) -> Counts:
             active=active,
             held=n.get(("active", "held"), 0) + n.get(("audit", "held"), 0),
             skipped=int(conn.execute(skipped).scalar_one()),
+            discarded=n.get(("active", "discard"), 0) + n.get(("audit", "discard"), 0),
+            discarded_audit=n.get(("audit", "discard"), 0),
             overlap=int(conn.execute(select(func.count()).select_from(twice)).scalar_one()),
             seed=n.get(("seed", "done"), 0),
+            bulk=count_bulk(conn),
             mine=int(conn.execute(mine).scalar_one()),
             events=int(conn.execute(newest).scalar_one()),
+            by_models=int(conn.execute(_BY_MODELS).scalar_one()),
         )
 
 
 def work_by_annotator(store: Store) -> list[Work]:
     """Return how much each annotator did."""
-    by_kind = select(current.c.annotator_id, current.c.kind, func.count()).group_by(
-        current.c.annotator_id, current.c.kind
+    what = case((events.c.stream == BULK, BULK), else_=current.c.kind).label("what")
+    by_kind = (
+        select(current.c.annotator_id, what, func.count())
+        .join_from(current, events, events.c.seq == current.c.seq)
+        .group_by(current.c.annotator_id, "what")
     )
     time_spent = select(events.c.annotator_id, func.sum(events.c.seconds)).group_by(
         events.c.annotator_id
@@ -113,27 +130,39 @@ def work_by_annotator(store: Store) -> list[Work]:
             Work(
                 annotator,
                 n.get((annotator.id, "label"), 0),
+                n.get((annotator.id, BULK), 0),
                 n.get((annotator.id, "skip"), 0),
+                n.get((annotator.id, "discard"), 0),
                 seconds.get(annotator.id, 0.0),
             )
             for annotator in list_annotators(store)
         ]
 
 
-def _read(conn: Connection, answers: Select[Any]) -> list[Answer]:
-    return [
-        Answer(
-            event.seq,
-            event.sentence_id,
-            event.annotator_id,
-            row.annotator,
-            event.kind,
-            event.spans,
-            event.sure,
-            event.seconds,
-            event.at,
-            event.stream,
-        )
-        for row in conn.execute(answers)
-        for event in (as_event(row),)
-    ]
+def _read(conn: Connection, answers: Select[Any], tags: TagHistory) -> list[Answer]:
+    return [_answer(conn, row, tags) for row in conn.execute(answers).all()]
+
+
+def _answer(conn: Connection, row: Row[Any], tags: TagHistory) -> Answer:
+    """Return an answer with the tags of now, its open spans apart from what is sure."""
+    event, place = as_event(row), tags.at_event(row.seq)
+    spans, opened = tags.marks(event.spans, place)
+    sure = event.sure
+    if opened:
+        length = select(sentences.c.length).where(sentences.c.id == event.sentence_id)
+        sure = part_without(sure, opened, conn.execute(length).scalar_one())
+    return Answer(
+        event.seq,
+        event.sentence_id,
+        event.annotator_id,
+        row.annotator,
+        event.kind,
+        spans,
+        sure,
+        event.seconds,
+        event.at,
+        event.stream,
+        event.generation,
+        tags.unasked(place),
+        opened,
+    )

@@ -6,7 +6,7 @@
 
 A sentence is open on one page at a time: a lease says on whose. Asking again returns the same
 sentence, so a reload loses nothing. A skipped sentence is offered to everybody else first and comes
-back to whoever skipped it at the end.
+back to whoever skipped it at the end. A discarded sentence is asked of nobody.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from sqlalchemy import (
 
 from seqmix.data.sentence import Sentence
 from seqmix.errors import NotFoundError
-from seqmix.serve.store.answers import refresh
 from seqmix.serve.store.current import read_counts
+from seqmix.serve.store.derived import refresh
 from seqmix.serve.store.records import is_key, loads
 from seqmix.serve.store.schema import annotators, current, events, leases, meta, queue, sentences
 from seqmix.serve.store.sentences import LOTS, bare
@@ -63,7 +63,7 @@ _FREE = {
         queue.c.generation.desc(), queue.c.rank
     ),
 }
-_OPEN = select(queue.c.sentence_id).where(queue.c.state != "done")
+_OPEN = select(queue.c.sentence_id).where(queue.c.state.in_(("free", "held")))
 _WAITING = {
     "audit": _OPEN.where(queue.c.stream == "audit").order_by(queue.c.lot),
     "active": _OPEN.where(queue.c.stream == "active").order_by(
@@ -117,7 +117,7 @@ _SHOWN = (
         .label("version"),
         select(meta.c.value).where(meta.c.key == "pool").scalar_subquery().label("pool"),
         select(func.count())
-        .where(_ALL.c.stream.in_(("audit", "active")), _ALL.c.state == "done")
+        .where(_ALL.c.stream.in_(("audit", "active")), _ALL.c.state.in_(("done", "discard")))
         .scalar_subquery()
         .label("done"),
     )
@@ -159,7 +159,7 @@ def next_sentence(
     with store.reading() as conn:
         lease = conn.execute(_LEASE_OF, {**who, "since": at - rules.lease / 2}).first()
         if lease is not None:
-            return _show(conn, lease.sentence_id, annotator_id, lease.stream)
+            return _show(store, lease.sentence_id, annotator_id, lease.stream)
     with store.writing(durable=False) as conn:
         _correct_future_leases(conn, at)
         release(conn, at - rules.lease)
@@ -176,7 +176,12 @@ def next_sentence(
             row = {"sentence_id": id, "annotator_id": annotator_id, "stream": stream, "at": at}
             conn.execute(insert(leases), row)
             refresh(conn, id)
-        return _show(conn, id, annotator_id, stream)
+        return _show(store, id, annotator_id, stream)
+
+
+def coming_ids(conn: Connection, most: int) -> list[str]:
+    """Return the sentences that people get next if no audit sentence comes between."""
+    return list(conn.execute(_WAITING["active"].limit(most)).scalars())
 
 
 def in_order(store: Store, audit_share: float) -> list[str]:
@@ -236,7 +241,7 @@ def show_sentence(store: Store, sentence_id: str, annotator_id: int) -> Shown:
         stream = conn.execute(stream_of).scalar() if is_key(sentence_id) else None
         if stream is None:
             raise NotFoundError("sentence", sentence_id)
-        return _show(conn, sentence_id, annotator_id, stream)
+        return _show(store, sentence_id, annotator_id, stream)
 
 
 def why_nothing_left(store: Store) -> str:
@@ -280,14 +285,15 @@ def _choose(conn: Connection, annotator_id: int, rules: Rules) -> tuple[str, str
     return None if skipped is None else (skipped.sentence_id, skipped.stream)
 
 
-def _show(conn: Connection, id: str, annotator_id: int, stream: str) -> Shown:
-    row: Any = conn.execute(_SHOWN, {"sentence": id, "annotator": annotator_id}).one()
-    ranked = row.stream == "active" and row.generation >= 0
-    return Shown(
-        bare(row),
-        row.version,
-        stream,
-        loads(row.suggestion) if ranked else None,
-        row.generation if ranked else None,
-        loads(row.pool) - row.done,
-    )
+def _show(store: Store, id: str, annotator_id: int, stream: str) -> Shown:
+    with store.reading() as conn:
+        row: Any = conn.execute(_SHOWN, {"sentence": id, "annotator": annotator_id}).one()
+        ranked = row.stream == "active" and row.generation >= 0
+        return Shown(
+            bare(row),
+            row.version,
+            stream,
+            store.tag_history().suggestion(loads(row.suggestion)) if ranked else None,
+            row.generation if ranked else None,
+            loads(row.pool) - row.done,
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
@@ -24,6 +25,7 @@ from seqmix.serve.store.records import (
 from seqmix.serve.store.schema import generated, generations, queue, sentences
 from seqmix.serve.store.sentences import paged
 from seqmix.serve.store.store import Store
+from seqmix.serve.store.tags.history import newest_change
 
 _MOST = 1000  # generated sentences to a page
 _BATCH = 100  # ranks per transaction: a few milliseconds, as somebody may be waiting to save
@@ -46,10 +48,14 @@ def publish_generation(
     Between the short transactions others save and ask. At every moment the order is the
     beginning of the new ranking followed by the old one, which is a valid order too.
     """
+    with store.reading() as conn:
+        newest = newest_change(conn)
+    if newest and generation.notes.tag_change is None:
+        generation = replace(generation, notes=replace(generation.notes, tag_change=newest))
     first = 0
     for batch in paged(ranks, _BATCH):
         with store.reading() as conn:
-            rows = _rank_rows(conn, generation.number, first, batch, store.tags)
+            rows = _rank_rows(store, conn, generation, first, batch)
         with store.writing(durable=False) as conn:
             conn.execute(_SET_RANK, rows)  # audit and seed sentences keep their place
         first += len(batch)
@@ -60,9 +66,13 @@ def publish_generation(
 
 
 def _rank_rows(
-    conn: Connection, number: int, first: int, ranks: Sequence[Rank], tags: Sequence[str]
+    store: Store, conn: Connection, by: Generation, first: int, ranks: Sequence[Rank]
 ) -> list[dict[str, Any]]:
-    """Return ranks as rows to write, once their sentences and suggestions are checked."""
+    """Return ranks as rows to write, once their sentences and suggestions are checked.
+
+    A suggestion gets the tags of now: they may have changed while the model was trained.
+    """
+    history, tags = store.tag_history(), store.read_tags()
     ids = [rank.sentence_id for rank in ranks]
     columns = select(sentences.c.id, sentences.c.length).where(sentences.c.id.in_(ids))
     lengths: Mapping[str, int] = {row.id: row.length for row in conn.execute(columns)}
@@ -70,16 +80,21 @@ def _rank_rows(
     for place, rank in enumerate(ranks, first):
         if rank.sentence_id not in lengths:
             raise NotFoundError("sentence", rank.sentence_id)
-        if rank.suggestion is not None:
-            spans = ((span["start"], span["end"], span["tag"]) for span in rank.suggestion["spans"])
+        suggestion = rank.suggestion
+        if suggestion is not None:
+            known = {**suggestion, "tag_change": by.notes.tag_change or 0}
+            suggestion = {**(history.suggestion(known) or known), "tag_change": history.newest}
+            spans = ((span["start"], span["end"], span["tag"]) for span in suggestion["spans"])
             checked_marks(spans, lengths[rank.sentence_id], tags)
+            if not history.newest:
+                del suggestion["tag_change"]
         rows.append(
             {
                 "sentence": rank.sentence_id,
-                "generation": number,
+                "generation": by.number,
                 "rank": place,
                 "score": float(rank.score),
-                "suggestion": None if rank.suggestion is None else dumps(rank.suggestion),
+                "suggestion": None if suggestion is None else dumps(suggestion),
             }
         )
     return rows

@@ -12,10 +12,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from seqmix.data.scheme import tag
-from seqmix.data.sentence import Row, Span
+from seqmix.data.sentence import Row
+from seqmix.data.spans import Span
 from seqmix.errors import DataError, StoreError, TagError
 
 STREAMS = ("active", "audit", "seed")
+BULK = "bulk"  # the stream of answers that were accepted many at a time
 PAGE = 500  # rows read in one go
 Ranges = tuple[tuple[int, int], ...]
 _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -46,15 +48,17 @@ class Event:
     seq: int
     sentence_id: str
     annotator_id: int
-    kind: str  # label, skip, undo or adjudicate
+    kind: str  # label, skip, discard, undo or adjudicate
     spans: tuple[Mark, ...]
     sure: Ranges | None  # the tokens the answer is about; None: all
     old: Mapping[str, Any] | None  # {"spans": …, "sure": …} of the annotator's previous answer
     seconds: float
     at: float
-    stream: str  # active, audit, overlap or seed
+    stream: str  # active, audit, overlap, bulk or seed
     generation: int | None = None  # the ranking that chose the sentence
     undoes: int | None = None  # the seq an undo cancels
+    batch: int | None = None  # the batch it belongs to
+    shown: Mapping[str, Any] | None = None  # {source: [spans offered, kept, kind, model]}
 
 
 @dataclass(frozen=True)
@@ -65,12 +69,15 @@ class Answer:
     sentence_id: str
     annotator_id: int
     annotator: str
-    kind: str  # label, skip or adjudicate
-    spans: tuple[Mark, ...]
+    kind: str  # label, skip, discard or adjudicate
+    spans: tuple[Mark, ...]  # with the tags of now
     sure: Ranges | None
     seconds: float
     at: float
     stream: str
+    generation: int | None = None  # the ranking that chose the sentence
+    unasked: frozenset[str] = frozenset()  # the tags nobody looked for then
+    open: tuple[Any, ...] = ()  # spans whose tag was split since; not part of what is sure
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,9 @@ class Notes:
     answered: int | None = None  # answers it could learn from
     augmentation: Mapping[str, Any] | None = None  # how many sentences SeqMix was asked for
     pool: Mapping[str, int] | None = None  # how many of the unlabeled sentences are ranked
+    stage: int | None = None  # 1 plain, 2 on an encoder that read the text, 3 taught by teachers
+    basis: str | None = None  # what tells that encoder and those teachers from others
+    tag_change: int | None = None  # the last change of the tags it has read
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that are known."""
@@ -129,12 +139,20 @@ class Generated:
 
 @dataclass(frozen=True)
 class Work:
-    """How many answers and skips of an annotator count now, and the time spent in all."""
+    """How many answers of an annotator count now, by kind, and the time spent in all."""
 
     annotator: Annotator
-    labeled: int
+    labeled: int  # one by one
+    bulk: int  # accepted many at a time
     skipped: int
+    discarded: int
     seconds: float
+
+    @property
+    def each(self) -> float | None:
+        """Seconds for an answer given one by one; None: not known."""
+        answers = self.labeled + self.skipped + self.discarded
+        return self.seconds / answers if answers and self.seconds else None
 
 
 @dataclass(frozen=True)
@@ -147,15 +165,19 @@ class Counts:
     active: int = 0  # of the answered, the others
     held: int = 0  # open on somebody's page
     skipped: int = 0  # skipped by somebody and labeled by nobody
+    discarded: int = 0  # bad text: not asked, not trained on, not exported
+    discarded_audit: int = 0  # of these, in the audit stream
     overlap: int = 0  # answered by two or more
     seed: int = 0  # labeled before the project began
+    bulk: int = 0  # of the active, accepted many at a time: no model learns from them
     mine: int = 0  # labeled by the annotator who asks
     events: int = 0  # seq of the newest event
+    by_models: int = 0  # of the answered, those that only a language model answered
 
     @property
     def left(self) -> int:
-        """Sentences nobody has labeled yet."""
-        return self.sentences - self.labeled
+        """Sentences nobody has labeled or discarded yet."""
+        return self.sentences - self.labeled - self.discarded
 
 
 def checked_marks(marks: Iterable[Any], length: int, tags: Collection[str]) -> tuple[Mark, ...]:

@@ -3,13 +3,20 @@
     meta          schema version, tags, what the trainer is doing
     annotators    names; tokens as hashes only
     sentences     the text; never changes
-    events        every answer, skip, undo and adjudication; triggers keep it append-only
+    events        every answer, skip, discard, undo and adjudication; triggers keep it append-only
     current       derived: each annotator's current answer
     queue         derived: who may answer a sentence (state, sole, gold), and its rank
     leases        who has which sentence open
     generations   the results of each training
     generated     what SeqMix generated, and what people vetoed
     external      what another annotation tool holds, by its own ids
+    batches       answers that were given in one go, and may be taken back in one go
+    tag_changes   every change of the tags; triggers keep it append-only, too
+    sources       what suggests spans beside the model: dictionaries, models, files
+    suggestions   what each source suggests for a sentence
+    replies       what language models replied, by the hash of the request
+    comments      what people wrote about a sentence
+    doubts        answers that may be wrong, and whether a person looked at them
 
 Text is JSON in ASCII, since PostgreSQL holds no NUL and neither holds half a surrogate pair.
 """
@@ -62,6 +69,21 @@ sentences = Table(
     Column("text", Text),
     Column("offsets", Text),
     Column("seed", Text),  # tag rows known before the project began
+    Column("tag_change", _Key),  # the last change of the tags that the seed has read; none: 0
+    Column("document", Text),  # the file or record it is from; its neighbors are next in position
+)
+
+batches = Table(
+    "batches",
+    tables,
+    Column("id", _Key, primary_key=True, autoincrement=True),
+    Column("kind", String(16), nullable=False),
+    Column("annotator_id", Integer, ForeignKey("annotators.id"), nullable=False),
+    Column("at", Float, nullable=False),
+    Column("details", Text, nullable=False),
+    Column("undone_by", Integer, ForeignKey("annotators.id")),
+    Column("undone_at", Float),
+    sqlite_autoincrement=True,
 )
 
 events = Table(
@@ -79,8 +101,11 @@ events = Table(
     Column("stream", String(16), nullable=False),
     Column("generation", Integer),
     Column("undoes", _Key, ForeignKey("events.seq"), unique=True),
+    Column("batch", _Key),  # the id of the batch it belongs to
+    Column("shown", Text),  # by source: spans offered, of these kept, its kind, its model
     Index("events_of", "sentence_id", "annotator_id", "seq"),
     Index("events_by", "annotator_id", "seq"),
+    Index("events_in", "batch"),
     sqlite_autoincrement=True,  # a seq is never used twice, even after a crash
 )
 
@@ -100,7 +125,7 @@ queue = Table(
     tables,
     Column("sentence_id", Text, ForeignKey("sentences.id"), primary_key=True),
     Column("stream", String(16), nullable=False),  # active, audit, seed or retired
-    Column("state", String(8), nullable=False),  # free, held or done
+    Column("state", String(8), nullable=False),  # free, held, done or discard
     # random: the order of the audit stream, and of all sentences before the first ranking
     Column("lot", BigInteger, nullable=False),
     # random in [0, 1): below the overlap share, a second annotator is asked
@@ -168,4 +193,75 @@ external = Table(
     Index("external_of", "sentence_id"),
     Index("external_in", "parent"),
     Index("external_by", "kind", "state"),
+)
+
+tag_changes = Table(
+    "tag_changes",
+    tables,
+    Column("id", _Key, primary_key=True, autoincrement=True),
+    Column("kind", String(16), nullable=False),
+    Column("tag", String(64), nullable=False),
+    Column("details", Text, nullable=False),
+    Column("annotator_id", Integer, ForeignKey("annotators.id")),  # none: by command
+    Column("at", Float, nullable=False),
+    Column("after", _Key, nullable=False),  # the last event before it
+    sqlite_autoincrement=True,
+)
+
+sources = Table(
+    "sources",
+    tables,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(64), nullable=False, unique=True),
+    Column("kind", String(16), nullable=False),
+    Column("settings", Text, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+suggestions = Table(
+    "suggestions",
+    tables,
+    Column("sentence_id", Text, ForeignKey("sentences.id"), primary_key=True),
+    Column("source_id", Integer, ForeignKey("sources.id"), primary_key=True),
+    Column("version", String(64), nullable=False),  # of what suggested: a prompt, a model
+    Column("spans", Text, nullable=False),
+    Column("at", Float, nullable=False),
+    Index("suggestions_by", "source_id", "version"),
+)
+
+replies = Table(
+    "replies",
+    tables,
+    Column("key", String(64), primary_key=True),  # a hash of the request
+    Column("content", Text, nullable=False),  # marks, or why it has none
+    Column("at", Float, nullable=False),
+    Index("replies_at", "at"),
+)
+
+comments = Table(
+    "comments",
+    tables,
+    Column("id", _Key, primary_key=True, autoincrement=True),
+    Column("sentence_id", Text, ForeignKey("sentences.id"), nullable=False),
+    Column("annotator_id", Integer, ForeignKey("annotators.id"), nullable=False),
+    Column("at", Float, nullable=False),
+    Column("text", Text, nullable=False),  # empty: only a flag
+    Column("resolved_by", Integer, ForeignKey("annotators.id")),
+    Column("resolved_at", Float),
+    Index("comments_of", "sentence_id"),
+    sqlite_autoincrement=True,
+)
+
+doubts = Table(
+    "doubts",
+    tables,
+    Column("sentence_id", Text, ForeignKey("sentences.id"), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("seq", _Key, ForeignKey("events.seq")),  # the answer in doubt; none: labels of the seed
+    Column("score", Float, nullable=False),
+    Column("details", Text, nullable=False),
+    Column("kept_by", Integer, ForeignKey("annotators.id")),
+    Column("kept_at", Float),
+    Index("doubts_order", "score"),
 )

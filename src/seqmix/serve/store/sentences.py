@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,18 +12,24 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row, Select, case, func, insert, select, text, update
 
-from seqmix.data.formats.jsonl_tokens import plain_rows
-from seqmix.data.scheme import prefixed
+from seqmix.data.sentence import Row as DataRow
 from seqmix.data.sentence import Sentence
-from seqmix.data.tagset import OUTSIDE
-from seqmix.errors import DataError, SeqMixError, StoreError, TagError
+from seqmix.data.spans import OUTSIDE, spans
+from seqmix.errors import SeqMixError, StoreError
 from seqmix.serve.store.events import parse_marks, parse_ranges
-from seqmix.serve.store.records import PAGE, STREAMS, digest, dumps, is_key, loads, rows
+from seqmix.serve.store.new_rows import (
+    queue_row,
+    refuse_taken_ids,
+    seed_rows,
+    sentence_row,
+    with_free_ids,
+)
+from seqmix.serve.store.records import PAGE, STREAMS, Mark, Ranges, digest, is_key, loads, rows
 from seqmix.serve.store.schema import events, queue, sentences
 from seqmix.serve.store.store import Store
+from seqmix.serve.store.tags.history import TagHistory, newest_change, part_without
 
 AUDIT_AT_MOST = 1000
-OPEN_TAGS = "open_tags"  # note: {tag: the last event that says nothing of it}
 _AUDIT_LOTS = "audit_lots"  # note: sentences with a lot below it are audited
 LOTS = 2**62  # the random order of all sentences
 _LABELED = (
@@ -40,103 +47,62 @@ class Added:
     new: int = 0
     duplicates: int = 0
     empty: int = 0
+    audit: int = 0  # of the new, those that joined the audit stream
 
 
 def add_sentences(
-    store: Store, added: Iterable[Sentence], seed: bool = False, random_seed: int = 0
+    store: Store,
+    added: Iterable[Sentence],
+    seed: bool = False,
+    random_seed: int = 0,
+    rename: bool = False,
 ) -> Added:
     """Add sentences a page at a time; with `seed`, the labels they carry are kept.
 
-    After `reserve_audit`, new sentences join the audit stream at the same rate.
+    After `reserve_audit`, new sentences join the audit stream at the same rate. A taken id is an
+    error; with `rename`, the new sentence gets another.
     """
     last = select(func.coalesce(func.max(sentences.c.position), -1))
-    new = duplicates = empty = 0
+    counts = Counter[str]()
     with store.writing() as conn:
         first = int(conn.execute(last).scalar_one()) + 1
         rng, audit_lots = np.random.default_rng([random_seed, first]), _audit_lots(store)
+        tag_change = newest_change(conn)
         for page in paged(added, PAGE):
-            _refuse_repeated_ids(conn, page)
-            full = [(sentence, digest(sentence.tokens)) for sentence in page if sentence.tokens]
-            same = select(sentences.c.digest).where(sentences.c.digest.in_({d for _, d in full}))
-            digests = set(conn.execute(same).scalars())
-            lots = rng.integers(LOTS, size=len(full)).tolist()
-            sentence_rows, queue_rows = [], []
-            for (sentence, key), lot in zip(full, lots, strict=True):
-                if key in digests:
-                    duplicates += 1
-                    continue
-                digests.add(key)
-                labels = _seed_rows(sentence, store.tags) if seed and sentence.labeled else None
-                sentence_rows.append(_sentence_row(sentence, first + new, key, labels))
+            if not rename:
+                refuse_taken_ids(conn, page)
+            new = _without_duplicates(conn, page, counts)
+            renamed = with_free_ids(conn, list(new.values())) if rename else new.values()
+            lots = rng.integers(LOTS, size=len(new)).tolist()
+            rows_of = []
+            for (key, lot), sentence in zip(zip(new, lots, strict=True), renamed, strict=True):
+                labels = seed_rows(sentence, store.tags) if seed and sentence.labeled else None
                 stream = "active" if lot >= audit_lots else "audit"
                 stream = stream if labels is None else "seed"
-                queue_rows.append(_queue_row(sentence.id, key, stream, lot))
-                new += 1
-            empty += len(page) - len(full)
-            if sentence_rows:
-                conn.execute(insert(sentences), sentence_rows)
-                conn.execute(insert(queue), queue_rows)
+                place = first + counts["new"]
+                row = sentence_row(sentence, place, key, labels) | {"tag_change": tag_change}
+                rows_of.append((row, queue_row(sentence.id, key, stream, lot)))
+                counts.update(("new", stream))
+            if rows_of:
+                conn.execute(insert(sentences), [row for row, _ in rows_of])
+                conn.execute(insert(queue), [row for _, row in rows_of])
         _count_pool(store)
-    return Added(new, duplicates, empty)
+    return Added(*(counts[what] for what in ("new", "duplicates", "empty", "audit")))
 
 
-def _refuse_repeated_ids(conn: Connection, page: Sequence[Sentence]) -> None:
-    ids: set[str] = set()
-    for sentence in page:
-        if not is_key(sentence.id):
-            raise DataError(
-                "expected the id of a sentence to be 1 to 1000 bytes of whole characters without"
-                " NUL",
-                text=sentence.id,
-            )
-        if sentence.id in ids:
-            raise DataError("two sentences have the same id; ids must differ", text=sentence.id)
-        ids.add(sentence.id)
-    earlier = conn.execute(select(sentences.c.id).where(sentences.c.id.in_(ids)).limit(1)).scalar()
-    if earlier is not None:
-        raise DataError("two sentences have the same id; ids must differ", text=earlier)
-
-
-def _seed_rows(sentence: Sentence, tags: Collection[str]) -> list[Any]:
-    """Return a sentence's tag rows, after checking that the project has their tags."""
-    for row in sentence.tags:
-        for name in (row,) if isinstance(row, str) else row or ():
-            if name != OUTSIDE and not (
-                prefixed(name) and name[:2] in ("B-", "I-") and name[2:] in tags
-            ):
-                raise TagError(
-                    f"sentence {sentence.id!r} has a label that is not B- or I- and one of this"
-                    f" project's tags {', '.join(tags)}",
-                    text=name,
-                )
-    return plain_rows(sentence)
-
-
-def _sentence_row(
-    sentence: Sentence, position: int, key: str, labels: list[Any] | None
-) -> dict[str, Any]:
-    return {
-        "id": sentence.id,
-        "position": position,
-        "digest": key,
-        "length": len(sentence),
-        "tokens": dumps(list(sentence.tokens)),
-        "text": None if sentence.text is None else dumps(sentence.text),
-        "offsets": None if sentence.offsets is None else dumps(sentence.offsets),
-        "seed": None if labels is None else dumps(labels),
-    }
-
-
-def _queue_row(id: str, key: str, stream: str, lot: int) -> dict[str, Any]:
-    return {
-        "sentence_id": id,
-        "stream": stream,
-        "state": "done" if stream == "seed" else "free",
-        "lot": lot,
-        "chance": int(key[:12], 16) / 16**12,
-        "generation": -1,
-        "rank": lot,
-    }
+def _without_duplicates(
+    conn: Connection, page: Sequence[Sentence], counts: Counter[str]
+) -> dict[str, Sentence]:
+    """Return the sentences whose tokens no other sentence has, by digest; count the rest."""
+    full = [(digest(sentence.tokens), sentence) for sentence in page if sentence.tokens]
+    same = select(sentences.c.digest).where(sentences.c.digest.in_({key for key, _ in full}))
+    stored, new = set(conn.execute(same).scalars()), dict[str, Sentence]()
+    for key, sentence in full:
+        if key not in stored:
+            new.setdefault(key, sentence)
+    counts["empty"] += len(page) - len(full)
+    counts["duplicates"] += len(full) - len(new)
+    return new
 
 
 def reserve_audit(store: Store, share: float) -> int:
@@ -193,14 +159,6 @@ def restore_sentences(store: Store, ids: Collection[str]) -> None:
             _count_pool(store)
 
 
-def mark_tags_unknown(store: Store, tags: Iterable[str]) -> None:
-    """Note that answers up to now say nothing about these tags: unmarked does not mean absent."""
-    with store.writing() as conn:
-        newest = conn.execute(select(func.coalesce(func.max(events.c.seq), 0))).scalar_one()
-        open_tags = store.read_note(OPEN_TAGS) or {}
-        store.write_note(OPEN_TAGS, {**open_tags, **dict.fromkeys(tags, newest)})
-
-
 def read_sentences(store: Store, ids: Iterable[str] | None = None) -> Iterator[Sentence]:
     """Yield all sentences in order, or some in the order of their ids, without labels.
 
@@ -220,12 +178,12 @@ def read_sentences(store: Store, ids: Iterable[str] | None = None) -> Iterator[S
 def read_labeled(store: Store, *streams: str, unlabeled: bool = False) -> Iterator[Sentence]:
     """Yield the labeled sentences of some streams (default: all), with `unlabeled` the others too.
 
-    The adjudicated answer counts, else that of the annotator who answered first, else the seed's.
-    Where a person was sure of a part only, the rows of the rest are missing.
+    Discarded ones are left out. The adjudicated answer counts, else that of the annotator who
+    answered first, else the seed's. Where a person was sure of a part only, the rows of the rest
+    are missing.
     """
     query = _LABELED.where(queue.c.stream.in_(streams or STREAMS))
-    if not unlabeled:
-        query = query.where(queue.c.state == "done")
+    query = query.where(queue.c.state != "discard" if unlabeled else queue.c.state == "done")
     position = -1
     while True:
         page = _read_page(store, query.where(sentences.c.position > position).limit(PAGE))
@@ -235,26 +193,52 @@ def read_labeled(store: Store, *streams: str, unlabeled: bool = False) -> Iterat
         position = page[-1][0]
 
 
+def read_labeled_by_id(store: Store, ids: Collection[str]) -> Iterator[Sentence]:
+    """Yield the labeled sentences among some, as `read_labeled` does, in the order of the text."""
+    keys = [id for id in ids if is_key(id)]
+    query = _LABELED.where(queue.c.sentence_id.in_(keys), queue.c.state == "done")
+    yield from (sentence for _, sentence in _read_page(store, query) if sentence.tags)
+
+
 def _read_page(store: Store, page: Select[Any]) -> list[tuple[int, Sentence]]:
     with store.reading() as conn:
-        newest_open = max((store.read_note(OPEN_TAGS) or {}).values(), default=-1)
-        return [(row.position, _labeled(row, newest_open)) for row in conn.execute(page)]
+        tags = store.tag_history()
+        return [(row.position, _labeled(row, tags)) for row in conn.execute(page)]
 
 
-def _labeled(row: Row[Any], newest_open: int) -> Sentence:
-    """Return a sentence with its answer, or else with the labels it came with.
+def _labeled(row: Row[Any], history: TagHistory) -> Sentence:
+    """Return a sentence with its answer, or else with the labels it came with."""
+    if row.answer is None:
+        return with_seed(row, history)
+    sentence, place = bare(row), history.at_event(row.seq)
+    marks, opened = history.marks(parse_marks(row.answer), place)
+    sure = part_without(parse_ranges(row.sure), opened, len(sentence))
+    tags = rows(marks, sure, len(sentence))
+    return sentence.with_tags(without_unasked(tags, history.unasked(place)))
 
-    subtle: before a tag was added nobody looked for it, so an O from then is missing, not known.
-    """
-    sentence = bare(row)
-    tags = (
-        loads(row.seed) or ()
-        if row.answer is None
-        else rows(parse_marks(row.answer), parse_ranges(row.sure), len(sentence))
-    )
-    if (row.seq or 0) <= newest_open:
-        tags = [None if tag == OUTSIDE else tag for tag in tags]
-    return sentence.with_tags(tags)
+
+def with_seed(row: Row[Any], history: TagHistory) -> Sentence:
+    """Return the sentence that a row holds, with the labels it came with, if any."""
+    place = history.at_change(row.tag_change or 0)
+    tags = history.rows(loads(row.seed) or (), place)
+    return bare(row).with_tags(without_unasked(tags, history.unasked(place)))
+
+
+def as_answer(sentence: Sentence) -> tuple[tuple[Mark, ...], Ranges | None]:
+    """Return labels as the marks of an answer and the part it is about; None: all of it."""
+    hard = [OUTSIDE if tag is None else str(tag) for tag in sentence.hardened().tags]
+    marks = tuple(Mark(span.start, span.end, span.type) for span in spans(hard))
+    labeled = [tag is not None for tag in sentence.tags]
+    if all(labeled):
+        return marks, None
+    around = zip([False, *labeled], [*labeled, False], strict=True)
+    edges = [at for at, (before, after) in enumerate(around) if before != after]
+    return marks, tuple(zip(edges[::2], edges[1::2], strict=True))
+
+
+def without_unasked(tags: Sequence[DataRow], unasked: Collection[str]) -> Sequence[DataRow]:
+    """Return the tags of an answer; where nobody looked for some tags, unmarked says nothing."""
+    return [None if tag == OUTSIDE else tag for tag in tags] if unasked else tags
 
 
 def read_audit_sentences(store: Store) -> list[Sentence]:

@@ -20,9 +20,10 @@ from sqlalchemy import URL, Connection, Engine, insert, select, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from seqmix.errors import StoreError, first_line
-from seqmix.serve.store import engine
+from seqmix.serve.store.database import engine
 from seqmix.serve.store.records import loads
 from seqmix.serve.store.schema import meta
+from seqmix.serve.store.tags.history import TagHistory, newest_change, read_tag_history
 
 
 def open_store(url: str | URL) -> Store:
@@ -66,6 +67,7 @@ class Store:
     def __init__(self, engine: Engine) -> None:
         self.tags: tuple[str, ...] = ()
         self._engine, self._turn, self._local = engine, threading.Lock(), threading.local()
+        self._tag_history = TagHistory()
 
     @property
     def place(self) -> str:
@@ -147,6 +149,14 @@ class Store:
         """Return the span types as of now; another process may have added one."""
         self.tags = tuple(self.read_note("tags"))
         return self.tags
+
+    def tag_history(self) -> TagHistory:
+        """Return the changes of the tags as of now; they are read when there is a new one."""
+        with self.reading() as conn:
+            known = self._tag_history
+            if newest_change(conn) != known.newest:
+                known = self._tag_history = read_tag_history(conn)
+            return known
 
     @property
     def _writer(self) -> Connection | None:

@@ -13,21 +13,25 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from seqmix.data.files import make_folder
-from seqmix.data.locks import locked
+from seqmix.data.files import locked, make_folder
 from seqmix.errors import DataError, RunError, SeqMixError, StoreError
 from seqmix.serve.project import Project
 from seqmix.serve.project_status import NOTE, WAITING
-from seqmix.serve.trainer.trainer import Parts, Trainer
+from seqmix.serve.settings import read_settings
+from seqmix.serve.sources.llm.asking import Asker
+from seqmix.serve.trainer.parts import Parts
+from seqmix.serve.trainer.stages import has_changed
+from seqmix.serve.trainer.trainer import Trainer
 
 _BEAT = 5.0  # seconds between heartbeats
 _POLL = 1.0  # seconds between looks at the answers
 _RETRY = 60.0  # seconds before a training that failed is tried again
 _NICE = 10
+Watch = Callable[[str], Callable[[int, int, float], None]]  # how far a training is, by its name
 
 
-def work(project: Project, build: Callable[[], Parts], parent: int | None = None) -> None:
-    """Train until the server ends, or until a tag is added and the project must be opened again.
+def work(project: Project, build: Callable[[Watch], Parts], parent: int | None = None) -> None:
+    """Train until the server ends, or until the project has changed and must be opened again.
 
     `build` returns the parts, which takes a while, once no other trainer runs here.
     """
@@ -46,7 +50,9 @@ def work(project: Project, build: Callable[[], Parts], parent: int | None = None
                 heartbeat.start()
                 heartbeat.report("loading the encoder")
                 try:
-                    return _train(Trainer(project, build(), heartbeat.report, writer), heartbeat)
+                    parts = build(heartbeat.watch)
+                    trainer = Trainer(project, parts, heartbeat.report, writer, _log)
+                    return _train(trainer, heartbeat)
                 finally:
                     heartbeat.ended = True
         except RunError:  # another server's trainer runs; this one takes over when it ends
@@ -54,10 +60,24 @@ def work(project: Project, build: Callable[[], Parts], parent: int | None = None
 
 
 def _train(trainer: Trainer, heartbeat: Heartbeat) -> None:
+    project = trainer.project
+    asker = Asker(
+        project.store,
+        lambda: read_settings(project.folder).send_text_to.split(),
+        lambda: project.guidelines,
+        trainer.write,
+    )
+    asker.start()
+    try:
+        _train_on(trainer, heartbeat)
+    finally:
+        asker.stop()
+
+
+def _train_on(trainer: Trainer, heartbeat: Heartbeat) -> None:
     trainer.clean(0)
     heartbeat.report(WAITING)
-    tags = trainer.project.settings.tags
-    while trainer.project.store.read_tags() == tags:
+    while not has_changed(trainer.project):
         try:
             if not trainer.step():
                 time.sleep(_POLL)
@@ -66,6 +86,11 @@ def _train(trainer: Trainer, heartbeat: Heartbeat) -> None:
         except SeqMixError as error:
             heartbeat.report(f"the last training failed: {error}", failed=True)
             time.sleep(_RETRY)
+
+
+def _log(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 class Writer:
@@ -92,6 +117,8 @@ class Heartbeat:
     phase: str = WAITING
     failed: bool = False
     since: float = 0.0
+    share: float | None = None  # of the phase that is done
+    left: float | None = None  # seconds until its end
     ended: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
@@ -99,7 +126,29 @@ class Heartbeat:
         """Note what the trainer does now."""
         with self._lock:
             self.phase, self.failed, self.since = phase, failed, time.time()
+            self.share = self.left = None
         self.write(self._note)
+
+    def watch(self, phase: str) -> Callable[[int, int, float], None]:
+        """Return what a training calls with its steps done, its steps in all, and the loss."""
+        last, before = -1, time.monotonic()
+        steps, spent = 0, 0.0  # without those in which a model came between
+
+        def progress(done: int, total: int, loss: float) -> None:
+            nonlocal last, before, steps, spent
+            now, begins = time.monotonic(), last < 0
+            if self.phase == phase or begins:
+                spent += now - before
+                steps += done - (max(0, done - 1) if begins else last)  # it may resume in between
+            last, before = done, now
+            per_step = spent / steps if steps else None
+            if self.phase != phase:  # it begins, or a model that was due came between
+                self.report(phase)
+            with self._lock:
+                self.share = done / total
+                self.left = None if per_step is None else per_step * (total - done)
+
+        return progress
 
     def start(self) -> None:
         """Start a thread for it, since training keeps the main thread busy for minutes."""
@@ -114,6 +163,7 @@ class Heartbeat:
     def _note(self) -> None:
         with self._lock:
             state = {"phase": self.phase, "failed": self.failed, "since": self.since}
+            state |= {"share": self.share, "left": self.left}
         self.project.store.write_note(NOTE, {**state, "at": time.time(), "pid": os.getpid()})
 
 

@@ -6,8 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from seqmix.data.scheme import spans
-from seqmix.data.tagset import OUTSIDE
+from seqmix.data.spans import OUTSIDE, spans
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,12 @@
 """The background trainer: wait for answers, train, rank the pool, and publish that to the store.
 
     generation 0   before there are labels: the pool in an order that spreads over it
-    generation n   trained on all labels and on what SeqMix generated from them, as in Algorithm 1:
-                   only new labels are mixed; what was generated before stays, unless a person
-                   vetoed it or its parents changed
+    generation n   trained on all labels and on sentences generated from them, by replacing mentions
+                   unless the settings say otherwise: as in Algorithm 1, only new labels generate;
+                   earlier sentences stay, unless a person vetoed them or their parents changed
+
+A generation is of stage 1 (plain), 2 (its encoder has read the text) or 3 (a student of its
+teachers), which `stages` works on while no model is due.
 
 This module knows no encoder, no policy and no torch; it gets them as `Parts`. A trainer can be
 killed at any moment: what it has published is complete, and the next trainer continues from there.
@@ -13,59 +16,47 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from seqmix.data.latest_model import LATEST, clear_model, name_newest
-from seqmix.data.scheme import spans
 from seqmix.data.sentence import Sentence
-from seqmix.data.tagset import OUTSIDE
+from seqmix.data.spans import OUTSIDE, spans
 from seqmix.loop.learner import ActiveLearner
 from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
 from seqmix.loop.seeds import generator
 from seqmix.protocols import Tagger
-from seqmix.query.selection import with_quota
-from seqmix.query.spec import PolicySpec
-from seqmix.serve.project import Project
+from seqmix.serve.project import TRAIN_NOW, Project
 from seqmix.serve.project_status import WAITING, answered, news
+from seqmix.serve.sources.filling import Filler
 from seqmix.serve.store.current import read_counts
 from seqmix.serve.store.rankings import publish_generation, read_generations
 from seqmix.serve.store.records import Counts, Generation, Notes, Rank
 from seqmix.serve.store.sentences import read_audit_sentences
+from seqmix.serve.trainer.clock import Clock, Report
+from seqmix.serve.trainer.jobs import Jobs
 from seqmix.serve.trainer.labels import (
     Labels,
     count_touched,
     read_augmented,
     read_labels,
     sample_pool,
+    tags_changed,
     without_vetoed,
 )
-from seqmix.serve.trainer.suggestions import Guess, guessed_marks, suggestion
+from seqmix.serve.trainer.order import asking_order
+from seqmix.serve.trainer.parts import Parts
+from seqmix.serve.trainer.stages import Basis, LaterStages
+from seqmix.serve.trainer.suggestions import guessed_marks, suggestion
 
-Report = Callable[[str], None]
-TRAIN_NOW = "train_now"  # note: somebody does not want to wait for a whole batch
 _SUGGESTED = 2000  # sentences at the top of a ranking that get suggestions
+_BRIEF = 500  # sentences that the first model ranks, so that it is there soon
 _MODELS = 2  # that are kept
 _LEFTOVER = re.compile(rf"\.(\d+|{LATEST})\.\d+\.(part|old)")
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What the trainer is built from."""
-
-    learner: Callable[..., ActiveLearner]  # of a pool and the state so far
-    untrained: Callable[[np.random.Generator], Tagger]  # the encoder alone, for embeddings
-    spread: PolicySpec  # the order before there are labels
-    paths: Callable[[Tagger, Sequence[Sentence]], Iterator[Guess]]
-    without_entity: float = 0.1  # share of the sentences in which the model finds nothing
-    start: Tagger | None = None  # a tagger to begin with; a warm recipe trains it further
-    most: int = 20_000  # sentences that are scored; of a larger pool, a random sample
-    first: int = 2_000  # the same before there are labels
-    quick: int | None = None  # optimizer steps of the first model, which a full one follows at once
 
 
 @dataclass
@@ -76,81 +67,126 @@ class Trainer:
     parts: Parts
     report: Report = lambda phase: None
     write: Callable[[Callable[[], None]], None] = lambda job: job()  # runs what locks the store
+    say: Report = lambda line: None  # to the log
+    stages: LaterStages = field(init=False)
+    jobs: Jobs = field(init=False)
+    _filler: Filler = field(init=False)
     _history: dict[str, list[list[str]]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.stages = LaterStages(self)
+        self.jobs = Jobs(self.stages)
+        self._filler = Filler(self.project.store, self.parts.suggest, self.write)
 
     def step(self) -> bool:
         """Rank or train if it is time to; return whether it was."""
-        store, settings = self.project.store, self.project.settings
-        last = next(iter(read_generations(store, 1)), None)
-        counts, request = read_counts(store), store.read_note(TRAIN_NOW)
-        due = (
-            request is not None
-            or news(counts, settings, last) >= settings.batch
-            or (last is not None and count_touched(self.project, last) >= settings.batch)
-            or (last is not None and last.number == 1 and self.parts.quick is not None)
-        )
-        ranks = (last is None and counts.sentences + counts.seed > 0) or (
+        last, counts = self.last(), read_counts(self.project.store)
+        request = self.project.store.read_note(TRAIN_NOW)
+        if self.due(last, counts):
+            hurry = request is not None or self._quick_came_last(last)
+            if not hurry and self.stages.in_turn() and self.stages.advance(last, counts):
+                return True
+            return self.train_due(last, counts)
+        if (last is None and counts.sentences + counts.seed > 0) or (
             last is not None and last.number == 0 and (request is not None or _grown(last, counts))
-        )
-        if due and counts.seed + counts.active + counts.audit:
-            ranks = self.train(last, counts)
-        elif ranks:
+        ):
             self.rank_unseen()
+            self._fulfill(request)
+            return True
+        return self._filler.step() or self.jobs.advance() or self.stages.advance(last, counts)
+
+    def last(self) -> Generation | None:
+        """Return the newest generation."""
+        return next(iter(read_generations(self.project.store, 1)), None)
+
+    def due(self, last: Generation | None, counts: Counts) -> bool:
+        """Whether the answers are enough for a model, or somebody asks for one now."""
+        settings = self.project.settings
+        return bool(counts.seed + counts.active + counts.audit) and (
+            self.project.store.read_note(TRAIN_NOW) is not None
+            or news(counts, settings, last) >= settings.batch
+            or (last is not None and count_touched(self.project, last.notes.seq) >= settings.batch)
+            or self._quick_came_last(last)
+            or (counts.labeled + counts.seed > 0 and tags_changed(self.project, last))
+        )
+
+    def _quick_came_last(self, last: Generation | None) -> bool:
+        return last is not None and last.number == 1 and self.parts.quick is not None
+
+    def _augment(self, learner: ActiveLearner, labels: Labels) -> dict[str, Any]:
+        """Generate from the new labels, and return what became of it."""
+        mixed = learner.augment(labels.new, lambda new: without_vetoed(self.project, new))
+        return {
+            "asked": mixed.asked,
+            "generated": len(mixed),
+            "in_use": len(learner.generated),
+            "reason": mixed.reason,
+        }
+
+    def train_due(self, last: Generation | None, counts: Counts) -> bool:
+        """Train the model that is due, which fulfills a request too."""
+        request = self.project.store.read_note(TRAIN_NOW)
+        start = time.monotonic()
+        trained = self.train(last, counts)
+        self._fulfill(request)
+        self.stages.take_turn(time.monotonic() - start)
+        return trained
+
+    def _fulfill(self, request: object) -> None:
+        store = self.project.store
         if request is not None and store.read_note(TRAIN_NOW) == request:
             self.write(lambda: store.write_note(TRAIN_NOW, None))
-        return ranks
 
     def rank_unseen(self) -> None:
         """Publish generation 0: ranked by the start tagger, or spread out by the encoder alone."""
         store, rng, start = self.project.store, self._rng(0), self.parts.start
-        self.report("putting the sentences in a first order")
+        self.report("ordering the first sentences")
         pool = sample_pool(self.project, self.parts.first, rng)
         ranks: list[Rank] = []
-        if pool and start is not None:
-            unsure = dict(zip(pool, start.unsure(pool.values(), "entropy"), strict=True))
-            order = sorted(pool, key=lambda id: -unsure[id])
-            ranks = self._with_suggestions(start, pool, order, unsure)
-        elif pool:
-            view = TaggerView(Pool(pool), self.parts.untrained(rng), lambda: (), {}, rng)
-            size = min(len(pool), max(100, 10 * self.project.settings.batch))
-            scores = self.parts.spread.choose(view, size, rng)
+        if pool:
+            unsure = () if start is None else start.unsure(pool.values(), "entropy")
+            scores = dict(sorted(zip(pool, unsure, strict=False), key=lambda pair: -pair[1]))
+            if len({*scores.values()}) < 2:  # no tagger, or one that is sure of everything
+                view = TaggerView(Pool(pool), self.parts.untrained(rng), lambda: (), {}, rng)
+                size = min(len(pool), max(100, 10 * self.project.settings.batch))
+                scores = dict(self.parts.spread.choose(view, size, rng))
             ranks = [Rank(id, float(score)) for id, score in scores.items()]
+            if start is not None:
+                ranks = self._with_suggestions(start, pool, list(scores), scores)
         notes = Notes(pool={"ranked": len(ranks), "of": read_counts(store).left})
         self.write(lambda: publish_generation(store, Generation(0, 0, notes=notes), ranks))
         self.report(WAITING)
 
     def train(self, last: Generation | None, counts: Counts) -> bool:
         """Publish the next generation; return False if there is nothing to learn from."""
-        store, clock = self.project.store, _Clock(self.report)
+        store, clock = self.project.store, Clock(self.report)
         number = 1 if last is None else last.number + 1
-        rng = self._rng(number)
-        labels = read_labels(self.project, last, counts.events)
+        rng, basis = self._rng(number), self.stages.basis()
+        # the first students of some teachers learn from what these did: all that is generated anew
+        anew = basis.lessons is not None and basis.name != (last and last.notes.basis)
+        anew, change = anew or tags_changed(self.project, last), store.tag_history().newest
+        labels = read_labels(self.project, None if anew else last, counts.events)
         if not labels.labeled:
             return False
-        quick = self.parts.quick if number == 1 else None
+        quick = number == 1 and self.parts.quick is not None  # somebody waits for it
+        most = _BRIEF if quick else self.parts.most
         learner = self.parts.learner(
-            **({} if quick is None else {"steps": lambda sentences: quick}),
-            pool=Pool(sample_pool(self.project, self.parts.most, rng), labels.labeled),
+            **self._how(number, basis, len(labels.labeled)),
+            pool=Pool(sample_pool(self.project, most, rng), labels.labeled),
             seed=self.project.settings.seed,
             round=number,
-            generated=read_augmented(self.project, labels),
+            generated=() if anew else read_augmented(self.project, labels),
             history=self._history,
             trained=self.parts.start,
         )
         with clock.phase("mixing"):
-            mixed = learner.augment(labels.new, lambda new: without_vetoed(self.project, new))
-        augmentation = {
-            "asked": mixed.asked,
-            "generated": len(mixed),
-            "in_use": len(learner.generated),
-            "reason": mixed.reason,
-        }
+            augmentation = self._augment(learner, labels)
         with clock.phase("training"):
             tagger = learner.train()
         with clock.phase("ranking"):
             ranks = self._rank(learner)
         with clock.phase("auditing"):
-            audit = self._audit(tagger)
+            audit = self._audit(tagger, most)
         with clock.phase("saving"):
             folder = self.project.models / f"{number:03d}"
             tagger.save(folder)
@@ -158,7 +194,8 @@ class Trainer:
         with clock.phase("publishing"):
             pool = {"ranked": len(ranks), "of": counts.left}
             answers = answered(counts, self.project.settings)
-            notes = Notes(counts.events, answers, augmentation, pool)
+            basis_of = (basis.stage, basis.name or None)
+            notes = Notes(counts.events, answers, augmentation, pool, *basis_of, change)
             generation = _generation(
                 number, labels, notes, audit, clock.seconds, folder.parent.name
             )
@@ -167,6 +204,17 @@ class Trainer:
         self.clean(number)
         self.report(WAITING)
         return True
+
+    def _how(self, number: int, basis: Basis, labeled: int) -> dict[str, object]:
+        """Return what a model of this basis has in place of the learner's usual parts."""
+        if basis.lessons is not None and self.parts.student is not None:
+            return {"tagger": self.parts.student(basis.lessons.sentences)}
+        if number == 1 and (quick := self.parts.quick) is not None:
+            return {"steps": lambda sentences: quick}
+        if self.parts.steps is None:
+            return {}
+        enough = self.parts.steps(labeled)  # generated sentences need no more
+        return {"steps": lambda sentences: enough}
 
     def clean(self, number: int) -> None:
         """Remove old models that nobody uses, and what a killed trainer left half-written."""
@@ -200,16 +248,15 @@ class Trainer:
         """Return the ranks of ids in order, the first of them with suggestions."""
         top, tags = ids[:_SUGGESTED], self.project.settings.tags
         best = dict(zip(top, self.parts.paths(tagger, [pool[id] for id in top]), strict=True))
-        empty = {id for id, guess in best.items() if guess.empty}
-        order = [*with_quota(top, empty, self.parts.without_entity), *ids[_SUGGESTED:]]
+        order = asking_order(self.project.store, self.parts, best, pool)
         return [
             Rank(id, float(scores[id]), suggestion(best[id], tags) if id in best else None)
-            for id in order
+            for id in (*order, *ids[_SUGGESTED:])
         ]
 
-    def _audit(self, tagger: Tagger) -> list[dict[str, object]]:
-        """Return what the tagger predicts for the audit sentences."""
-        audit = [s for s in read_audit_sentences(self.project.store) if len(s)]
+    def _audit(self, tagger: Tagger, most: int) -> list[dict[str, object]]:
+        """Return what the tagger predicts for the audit sentences that are asked first."""
+        audit = [s for s in read_audit_sentences(self.project.store) if len(s)][:most]
         guesses = self.parts.paths(tagger, audit)
         return [
             {"id": s.id, "marks": guessed_marks(guess)}
@@ -249,18 +296,3 @@ def _grown(last: Generation, counts: Counts) -> bool:
 
 def _hard_tags(sentence: Sentence) -> list[str]:
     return [OUTSIDE if tag is None else str(tag) for tag in sentence.hardened().tags]
-
-
-@dataclass
-class _Clock:
-    """Reports each phase when it begins, and keeps how long it took."""
-
-    report: Report
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        self.report(name)
-        start = time.monotonic()
-        yield
-        self.seconds[name] = round(time.monotonic() - start, 3)

@@ -7,32 +7,54 @@ Every error is one sentence, `{"error": …}`: 401 no token · 403 not allowed �
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
+from fastapi import FastAPI
 from starlette.responses import Response
 
-from seqmix.errors import DataError, NotFoundError, StaleError, StoreError
-from seqmix.serve.estimates import Estimates
+from seqmix.serve.answers.mark_all import MarkedTexts
+from seqmix.serve.progress.estimates import Estimates
+from seqmix.serve.progress.pace import Pace
 from seqmix.serve.project import Project
+from seqmix.serve.sources.figures import Figures
+from seqmix.serve.sources.offers import Sources
 from seqmix.serve.store.annotators import annotator_by_token
 from seqmix.serve.store.group_commit import GroupCommit
 from seqmix.serve.store.records import Annotator
 from seqmix.serve.web.context import Context
 from seqmix.serve.web.credentials import Tokens
-from seqmix.serve.web.requests import Error
-from seqmix.serve.web.responses import UNREACHABLE, reply
+from seqmix.serve.web.errors import add_error_handlers, error_responses
 from seqmix.serve.web.routes.annotating import annotating_routes
+from seqmix.serve.web.routes.answers import answer_routes
+from seqmix.serve.web.routes.bulk import bulk_routes
+from seqmix.serve.web.routes.comments import comment_routes
+from seqmix.serve.web.routes.endpoints import endpoint_routes
+from seqmix.serve.web.routes.marking import marking_routes
+from seqmix.serve.web.routes.progress import progress_routes
 from seqmix.serve.web.routes.project import project_routes
+from seqmix.serve.web.routes.review import review_routes
+from seqmix.serve.web.routes.sources import source_routes
+from seqmix.serve.web.routes.tags import tag_routes
 from seqmix.serve.web.routes.team import team_routes
 from seqmix.serve.web.security import Guard, Hosts, Limits
 
 PAGE = Path(__file__).parent / "page"
+_ROUTES = (
+    annotating_routes,
+    answer_routes,
+    endpoint_routes,
+    comment_routes,
+    bulk_routes,
+    marking_routes,
+    progress_routes,
+    project_routes,
+    review_routes,
+    source_routes,
+    tag_routes,
+    team_routes,
+)
 _MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -40,12 +62,6 @@ _MEDIA_TYPES = {
     ".svg": "image/svg+xml",
     ".png": "image/png",
 }
-_MESSAGES = {
-    404: "there is nothing here",
-    405: "this address does not take this method; see /openapi.json",
-}
-_STATUS = {NotFoundError: 404, StaleError: 409, DataError: 422, StoreError: 503}
-_log = logging.getLogger("seqmix.serve")
 
 
 def create_app(
@@ -61,7 +77,11 @@ def create_app(
     `owner` is a token that is valid for this run of the server, and whom it logs in; `trainer` says
     why the trainer does not run.
     """
-    context = Context(project, Estimates(project.store), GroupCommit(project.store), trainer)
+    store, sources = project.store, Sources(project.store)
+    figures = Figures(store, sources)
+    writer, marked = GroupCommit(store), MarkedTexts(store)
+    estimates, pace = Estimates(store), Pace(store)
+    context = Context(project, estimates, writer, sources, figures, pace, marked, trainer)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -74,19 +94,12 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        responses={
-            status: {"model": Error}
-            for status in (400, 401, 403, 404, 409, 413, 415, 421, 422, 429)
-        },
+        responses=error_responses(400, 401, 403, 404, 409, 413, 415, 421, 422, 429),
     )
-    for routes in (annotating_routes, project_routes, team_routes):
+    for routes in _ROUTES:
         app.include_router(routes(context))
     _serve_page(app, page)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(Exception, _unexpected)
-    for kind in _STATUS:
-        app.add_exception_handler(kind, _known_error)
+    add_error_handlers(app)
     return Guard(
         app, Tokens(lambda token: annotator_by_token(project.store, token), owner), hosts, limits
     )
@@ -106,39 +119,3 @@ def _file(content: bytes, media_type: str) -> Callable[[], Awaitable[Response]]:
         return Response(content, headers={"Content-Type": media_type})
 
     return endpoint
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    """Name the first invalid value and its place, without repeating it: it may be anything."""
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))[
-        :100
-    ]
-    message = "the body is not JSON" if first["type"] == "json_invalid" else str(first["msg"])
-    return reply(
-        {"error": f"{place}: {message}" if place and first["type"] != "json_invalid" else message},
-        422,
-    )
-
-
-async def _http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return reply(
-        {"error": _MESSAGES.get(error.status_code, str(error.detail))},
-        error.status_code,
-        error.headers,
-    )
-
-
-async def _known_error(request: Request, error: Exception) -> Response:
-    """Return the message of an error of seqmix; what the database reports goes to the log only."""
-    status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
-    if status == 503:
-        _log.error("%s", error)
-    return reply({"error": UNREACHABLE if status == 503 else str(error)}, status)
-
-
-async def _unexpected(request: Request, error: Exception) -> Response:
-    """Hide an unexpected error, which Starlette logs, from the client."""
-    return reply({"error": "the server has a bug here; what was saved before is safe"}, 500)

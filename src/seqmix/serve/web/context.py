@@ -9,8 +9,12 @@ from typing import Annotated, Any
 from fastapi import Depends, HTTPException, Request
 
 from seqmix.data.sentence import Sentence
-from seqmix.serve.estimates import Estimates
+from seqmix.serve.answers.mark_all import MarkedTexts
+from seqmix.serve.progress.estimates import Estimates
+from seqmix.serve.progress.pace import Pace
 from seqmix.serve.project import Project
+from seqmix.serve.sources.figures import Figures
+from seqmix.serve.sources.offers import Sources
 from seqmix.serve.store.group_commit import GroupCommit
 from seqmix.serve.store.records import Annotator, Mark
 from seqmix.serve.store.store import Store
@@ -23,6 +27,10 @@ class Context:
     project: Project
     estimates: Estimates
     writer: GroupCommit
+    sources: Sources
+    figures: Figures
+    pace: Pace
+    marked: MarkedTexts
     trouble: Callable[[], str | None]  # why the trainer does not run; None: it runs
 
     @property
@@ -45,6 +53,11 @@ async def _admin(request: Request) -> Annotator:
 
 User = Annotated[Annotator, Depends(_annotator)]
 Admin = Annotated[Annotator, Depends(_admin)]
+
+
+def is_blind(context: Context, user: Annotator) -> bool:
+    """Whether somebody must not see answers of others, since they give second answers."""
+    return bool(context.project.settings.overlap_share) and not user.admin
 
 
 def sentence_json(sentence: Sentence, version: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The HTTP server of both applications, which strangers cannot exhaust.
+"""The HTTP server of all applications, which strangers cannot exhaust.
 
 The headers of a request must arrive within a few seconds. The number of connections stays below
 what file descriptors allow: when there are too many, the one that has waited longest without a
@@ -13,6 +13,7 @@ import errno
 import json
 import logging
 import resource
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -119,12 +120,29 @@ class Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which logs the same trouble once a minute."""
+    """uvicorn's server, which logs the same trouble once a minute.
+
+    When it stops, it first goes on for `drain` seconds on the connections there are: a request may
+    be on its way on each, and the response tells the client to close it.
+    """
+
+    drain = 0.0
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until stopped."""
         asyncio.get_running_loop().set_exception_handler(QuietHandler())
         await super().serve(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop: no more connections, then no more requests, then no more responses."""
+        if self.drain:
+            self.server_state.default_headers.append((b"connection", b"close"))
+            for listening in self.servers:
+                listening.close()
+            end = time.monotonic() + self.drain
+            while self.server_state.connections and time.monotonic() < end and not self.force_exit:
+                await asyncio.sleep(0.02)
+        await super().shutdown(sockets)
 
 
 class QuietHandler:
@@ -146,14 +164,16 @@ class QuietHandler:
             loop.default_exception_handler(context)
 
 
-def server(app: ASGIApp, grace: int, connections: Connections | None = None) -> Server:
+def server(
+    app: ASGIApp, grace: int, connections: Connections | None = None, drain: float = 0.0
+) -> Server:
     """Return a server for an application; after a stop, requests have `grace` seconds to end."""
     protocol = type(
         "_Connection",
         (Connection,),
         {"peers": connections or Connections(min(_MOST, max(16, _descriptors() // 2)))},
     )
-    return Server(
+    running = Server(
         uvicorn.Config(
             app,
             http=protocol,
@@ -165,6 +185,24 @@ def server(app: ASGIApp, grace: int, connections: Connections | None = None) -> 
             timeout_graceful_shutdown=grace,
         )
     )
+    running.drain = drain
+    return running
+
+
+@contextmanager
+def until_stopped() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the block, which is no error."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    # uvicorn ends gracefully, then raises the signal again for this handler
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with suppress(KeyboardInterrupt):
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _descriptors() -> int:
@@ -198,3 +236,10 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
                 f"cannot listen on {host} port {port}: {error.strerror}; give another --port"
             ) from error
         yield listener
+
+
+def link_host(host: str) -> str:
+    """Return the host of a link as people can type it."""
+    if host in ("0.0.0.0", "::"):
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host

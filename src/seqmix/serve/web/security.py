@@ -44,9 +44,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=()",
 }
-NO_TOKEN = (
-    "a token is needed: open the link that `seqmix annotate` or `seqmix project --add` printed"
-)
+NO_TOKEN = "a token is needed: open the link that `seqmix annotate` or `seqmix project` printed"
 
 
 class Refused(Exception):  # noqa: N818  a refusal is an answer, not a failure
@@ -134,13 +132,10 @@ class Guard:
         hosts: Hosts | None = None,
         limits: Limits | None = None,
         clock: Callable[[], float] = time.monotonic,
+        no_token: str = NO_TOKEN,
     ) -> None:
-        self.app, self.tokens, self.hosts, self.limits = (
-            app,
-            tokens,
-            hosts or Hosts(),
-            limits or Limits(),
-        )
+        self.app, self.tokens, self.no_token = app, tokens, no_token
+        self.hosts, self.limits = hosts or Hosts(), limits or Limits()
         self.rates = RateLimiter(self.limits, clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -189,7 +184,7 @@ class Guard:
                 raise Refused(503, UNREACHABLE) from error
             annotator = None  # without the store it may be anybody
         if annotator is None:
-            raise Refused(401, NO_TOKEN, WWW_Authenticate="Bearer")
+            raise Refused(401, self.no_token, WWW_Authenticate="Bearer")
         return annotator
 
     def _check_origin(self, method: str, headers: Headers) -> None:
@@ -207,7 +202,7 @@ class Guard:
         if elsewhere or (origin is not None and origin.partition("://")[2] != host):
             raise Refused(
                 403,
-                "this request comes from another site; only this server's page may change anything",
+                "this request comes from another site, whose pages may not use this server",
             )
         if (
             method == "POST"

@@ -23,6 +23,7 @@ from transformers.utils.logging import (
     is_progress_bar_enabled,
 )
 
+from seqmix.data.overwriting import NEW
 from seqmix.errors import DataError
 from seqmix.starter.loader import (
     ADAPTED,
@@ -30,6 +31,7 @@ from seqmix.starter.loader import (
     base_encoder,
     default_learning_rate,
 )
+from seqmix.tagger.adaptation.checkpoint import Checkpoint
 from seqmix.tagger.adaptation.masked_lm import (
     MaskedLM,
     held_out_loss,
@@ -44,7 +46,6 @@ from seqmix.tagger.training.determinism import repeatable, seeded
 from seqmix.tagger.training.loop import Progress
 from seqmix.tagger.windows import WordPieces
 
-__all__ = ["AdaptSettings", "Adapted", "adapt"]
 Text = tuple[str, ...]
 
 
@@ -76,6 +77,7 @@ def adapt(
     rng: np.random.Generator | None = None,
     device: str | None = None,
     progress: Progress | None = None,
+    checkpoint: Path | None = None,
 ) -> Adapted:
     """Train an encoder as a masked LM on tokenized sentences, and write it to a new folder.
 
@@ -85,14 +87,13 @@ def adapt(
         settings: How to train.
         out: The folder to write, which must not exist.
         rng: The source of all randomness; by default made from the settings' seed.
-        device: `cpu` or `cuda`; the best there is by default.
+        device: `cpu` or `cuda`; by default the best available.
         progress: Called with (steps done, steps in all, recent loss).
+        checkpoint: A file to resume from if it is there, written while it trains.
     """
     out, target = Path(out), device_of(device)
     _check_place(out)
-    texts = [tuple(tokens) for tokens in sentences if len(tokens)]
-    if not texts:
-        raise DataError("there is no sentence to adapt to; give text with at least one word in it")
+    texts = _with_words(sentences)
     model, tokenizer = load_masked_lm(encoder)
     lr = settings.lr or default_learning_rate(encoder)
     seed = settings.seed if rng is None else None
@@ -108,14 +109,23 @@ def adapt(
     dropout_seed, mask_seed = (int(drawn) for drawn in rng.integers(2**62, size=2))
     with repeatable(target, lm.packs), seeded(dropout_seed):
         before = held_out_loss(lm, unseen, vocabulary, settings, mask_seed)
-        steps = train(lm, seen, vocabulary, settings, lr, rng, progress)
+        kept = None if checkpoint is None else Checkpoint(checkpoint)
+        steps = train(lm, seen, vocabulary, settings, lr, rng, progress, kept)
         after = held_out_loss(lm, unseen, vocabulary, settings, mask_seed)
-    tokens = sum(map(len, texts))
     n_pieces = int((seen.segments > 0).sum() + (unseen.segments > 0).sum())
-    sizes = (len(texts), len(split[1]), tokens, n_pieces, steps)
+    sizes = (len(texts), len(split[1]), sum(map(len, texts)), n_pieces, steps)
     adapted = Adapted(out, encoder, base_encoder(encoder), *sizes, lr, before, after)
     _save(model, tokenizer, adapted, settings, seed, _fingerprint(texts))
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
     return adapted
+
+
+def _with_words(sentences: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    texts = [tuple(tokens) for tokens in sentences if len(tokens)]
+    if not texts:
+        raise DataError("there is no sentence to adapt to; give text with at least one word in it")
+    return texts
 
 
 def _check_place(out: Path) -> None:
@@ -188,7 +198,7 @@ def _save(
         "lr": adapted.lr,
         "held_out_loss": {"before": adapted.before, "after": adapted.after},
     }
-    with writing(adapted.folder) as beside, _no_bars():
+    with writing(adapted.folder, NEW) as beside, _no_bars():
         model.to("cpu").save_pretrained(str(beside))
         tokenizer.save_pretrained(str(beside))
         (beside / ADAPTED).write_text(

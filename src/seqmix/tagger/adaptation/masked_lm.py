@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from seqmix.errors import ModelError
 from seqmix.starter import load_encoder
+from seqmix.tagger.adaptation.checkpoint import Checkpoint
 from seqmix.tagger.adaptation.masking import Masked, Rows, Vocabulary, batches, drawn, each_once
 from seqmix.tagger.network import Network, attention_inputs, autocast
 from seqmix.tagger.settings import AdaptSettings
@@ -98,6 +100,7 @@ def train(
     lr: float,
     rng: np.random.Generator,
     progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> int:
     """Train in place, preparing one epoch at a time, and return the number of steps."""
     device, per_epoch = lm.device, _n_batches(rows, settings.batch_tokens)
@@ -106,15 +109,20 @@ def train(
         _groups(lm, settings.weight_decay), lr=lr, eps=settings.epsilon, fused=True
     )
 
+    first = 0 if checkpoint is None else checkpoint.restore(lm, optimizer, rng)
+
     def stream() -> Iterator[Masked]:
-        for _ in range(-(-total // per_epoch)):
+        for _ in range(first // per_epoch, -(-total // per_epoch)):
+            if checkpoint is not None:
+                checkpoint.start_epoch(rng)
             hidden, order = drawn(rows, settings.share, rng), rng.permutation(len(rows))
             yield from batches(rows, hidden, order, per_epoch, vocabulary, rng, device)
 
     losses: list[Tensor] = []
     lm.train()
-    schedule = zip(rates(lr, settings.warmup, total), stream(), strict=False)
-    for step, (rate, batch) in enumerate(schedule):
+    rest = islice(rates(lr, settings.warmup, total), first, None)
+    schedule = zip(rest, islice(stream(), first % per_epoch, None), strict=False)
+    for step, (rate, batch) in enumerate(schedule, first):
         for group in optimizer.param_groups:
             group["lr"] = rate
         loss = lm.loss(batch) / max(1, len(batch.truth))
@@ -125,16 +133,24 @@ def train(
         losses.append(loss.detach())
         # Looking at the loss would stall a GPU.
         if device.type == "cpu" or step + 1 == total or step % 50 == 49:
-            recent = torch.stack(losses).mean().item()
+            recent = _mean_loss(losses, step + 1, total, lr)
             losses.clear()
-            if not np.isfinite(recent):
-                raise ModelError(
-                    f"the loss became {recent} at step {step + 1} of {total}; "
-                    f"lower the learning rate (now {lr:g})"
-                )
             if progress is not None:
                 progress(step + 1, total, recent)
+        if checkpoint is not None:
+            checkpoint.save_if_due(lm, optimizer, step + 1)
     return total
+
+
+def _mean_loss(losses: list[Tensor], step: int, total: int, lr: float) -> float:
+    """Return the mean of the recent losses; refuse one that is no number any more."""
+    mean = torch.stack(losses).mean().item()
+    if not np.isfinite(mean):
+        raise ModelError(
+            f"the loss became {mean} at step {step} of {total}; "
+            f"lower the learning rate (now {lr:g})"
+        )
+    return mean
 
 
 def held_out_loss(

@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerFast
 
-from seqmix.tagger.windows import Ints, WordPieces
+from seqmix.data.window_bounds import Ints
+from seqmix.tagger.windows import WordPieces
 
 # How often a hidden piece shows the mask, and a random piece; else it shows itself.
 _MASK, _RANDOM = 0.8, 0.1

@@ -209,13 +209,13 @@ class _Stage:
     def _loss(self, shape: Shape, now: dict[str, Tensor]) -> Tensor:
         batch = Batch(now["ids"], now["positions"], now["segments"], now["words"], ())
         targets, mixup = now["targets"], None
-        if shape.mixup:
-            mixup = Mixup(now["partners"], now["weights"])
+        if shape.mixup is not None:
+            mixup = Mixup(now["partners"], now["weights"], shape.mixup)
             targets = mixup.rows(targets)
         with autocast(batch.ids.device, cache=False):
             scores: Tensor = functional_call(self.network, self.half, (batch, mixup))
         if not shape.length:
-            return self.network.loss(scores, targets, ())
+            return self.network.word_loss(scores, targets, now.get("word_weights"))
         box = (shape.sentences, shape.length, targets.shape[1])
         return self.network.chain_loss(
             scores.view(box), targets.view(box), now["lengths"], now["present"], shape.complete

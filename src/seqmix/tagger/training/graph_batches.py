@@ -23,8 +23,9 @@ class Shape:
     width: int
     sentences: int
     length: int  # words of the longest sentence, for a CRF; 0 for a linear head
-    mixup: bool
+    mixup: int | None  # the layer before which words are mixed
     complete: bool  # whether no word lacks a label, for a CRF
+    weighted: bool = False  # whether words have weights, for a linear head
 
 
 def lay_out(
@@ -39,7 +40,10 @@ def lay_out(
     """Return the pieces of each step's batch in rows, and the targets where the head reads them."""
     packed = [pack([data.windows[i] for i in step.chosen], first_position, width) for step in steps]
     rows = -(-max(len(batch.ids) for batch in packed) // 4) * 4
-    shape = Shape(rows, width, sentences, length, steps[0].mixup is not None, complete)
+    weighted = data.weights is not None and not length
+    pairs = steps[0].mixup
+    mixup = None if pairs is None else pairs.layer
+    shape = Shape(rows, width, sentences, length, mixup, complete, weighted)
     arrays = _empty(shape, len(steps), data.rows[0].shape[1], first_position)
     arrays["rates"] = np.array([step.rate for step in steps], dtype=np.float32)
     for i, (step, batch) in enumerate(zip(steps, packed, strict=True)):
@@ -48,15 +52,17 @@ def lay_out(
             arrays[name][i, :used] = getattr(batch, name).numpy()
         words = batch.words.numpy()
         arrays["lengths"][i, :n] = batch.lengths
-        arrays["present"][i, :n] = 1
+        chosen = list(step.chosen)
+        arrays["present"][i, :n] = 1 if data.weights is None else data.weights[chosen]
         places = _box_places(batch.lengths, length) if length else words
         arrays["targets"][i, places] = np.concatenate([data.rows[s] for s in step.chosen])
         if length:
             arrays["words"][i, places] = words
+        if shape.weighted and data.weights is not None:
+            arrays["word_weights"][i, places] = data.weights[chosen].repeat(batch.lengths)
         if step.mixup is not None:
-            partners, weights = step.mixup
-            arrays["partners"][i, words] = words[partners]
-            arrays["weights"][i, words] = weights
+            arrays["partners"][i, words] = words[step.mixup.partners]
+            arrays["weights"][i, words] = step.mixup.weights
     return shape, arrays
 
 
@@ -75,7 +81,9 @@ def _empty(shape: Shape, steps: int, n_tags: int, first_position: int) -> Arrays
         "lengths": np.ones((steps, shape.sentences), dtype=np.int64),
         "present": np.zeros((steps, shape.sentences), dtype=np.float32),
     }
-    if shape.mixup:
+    if shape.weighted:
+        arrays["word_weights"] = np.zeros((steps, places), dtype=np.float32)
+    if shape.mixup is not None:
         arrays["partners"] = np.tile(np.arange(pieces), (steps, 1))
         arrays["weights"] = np.ones((steps, pieces), dtype=np.float32)
     return arrays

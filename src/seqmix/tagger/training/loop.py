@@ -45,7 +45,7 @@ def train(
                 progress(first + len(losses), len(steps), float(np.mean(losses)))
     finite = torch.stack([parameter.isfinite().all() for parameter in network.parameters()])
     if not all(finite.tolist()):
-        raise _diverged("the weights became no numbers", len(steps) - 1, steps, data.ids, lr)
+        raise _diverged("some weights became NaN or infinite", len(steps) - 1, steps, data.ids, lr)
 
 
 def _diverged(
@@ -129,7 +129,9 @@ def _backward(
     with autocast(device):
         scores = network(batch, mixup)
     share = data.labeled_words(part) / data.labeled_words(step.chosen)
-    loss = network.loss(scores, target, batch.lengths) * share
+    weights = None if data.weights is None else torch.from_numpy(data.weights[list(part)])
+    weights = None if weights is None else weights.to(device)
+    loss = network.loss(scores, target, batch.lengths, weights) * share
     loss.backward()
     return loss.detach()
 
@@ -139,10 +141,12 @@ def _mixup_of(step: Step, part: Sequence[int], device: torch.device) -> Mixup | 
         return None
     if len(part) < len(step.chosen):
         raise ModelError(
-            f"memory does not hold a batch of {len(step.chosen)}, and mixup pairs its sentences; "
+            f"a batch of {len(step.chosen)} does not fit in memory, and mixup pairs its sentences; "
             "lower training.batch_size"
         )
-    return Mixup(*(torch.from_numpy(values).to(device) for values in step.mixup))
+    pairs = step.mixup
+    partners, weights = torch.from_numpy(pairs.partners), torch.from_numpy(pairs.weights)
+    return Mixup(partners.to(device), weights.to(device), pairs.layer)
 
 
 def _replay_steps(

@@ -34,7 +34,10 @@ def stretches(sentence: Sentence) -> Iterator[Sentence]:
     for start in range(0, len(sentence), _STRETCH):
         end = start + _STRETCH
         stretch = Sentence(
-            f"{sentence.id}+{start}", sentence.tokens[start:end], sentence.tags[start:end]
+            f"{sentence.id}+{start}",
+            sentence.tokens[start:end],
+            sentence.tags[start:end],
+            weight=sentence.weight,
         )
         if stretch.labeled:
             yield stretch
@@ -77,8 +80,8 @@ class BatchParts:
                 if len(part) == 1:
                     name = repr(self._ids[part[0]]) if self._ids else f"number {part[0]}"
                     raise ModelError(
-                        f"memory does not hold one sentence alone: {name}; "
-                        "lower training.max_pieces, or take a smaller encoder"
+                        f"one sentence alone does not fit in memory: {name}; "
+                        "lower training.max_pieces, or use a smaller encoder"
                     ) from error
             # Outside the except block, since the error keeps the failed step's tensors alive.
             undo()

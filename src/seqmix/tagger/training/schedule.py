@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seqmix.data.sentence import Sentence
 from seqmix.tagger.settings import Settings
 from seqmix.tagger.windows import Window
 
@@ -30,10 +30,29 @@ class TrainingSet:
     windows: Sequence[Sequence[Window]]
     rows: Sequence[Rows]
     ids: Sequence[str] = ()
+    weights: NDArray[np.float32] | None = None  # of sentences; None: all count the same
 
-    def labeled_words(self, chosen: Sequence[int]) -> int:
-        """Return what the loss of these sentences is divided by."""
-        return max(1, sum(int((~np.isnan(self.rows[i][:, 0])).sum()) for i in chosen))
+    def labeled_words(self, chosen: Sequence[int]) -> float:
+        """Return what the loss of these sentences is divided by: their labeled words, weighted."""
+        counts = [int((~np.isnan(self.rows[i][:, 0])).sum()) for i in chosen]
+        if self.weights is None:
+            return max(1, sum(counts))
+        return float(self.weights[list(chosen)] @ np.array(counts)) or 1.0
+
+
+def weights_of(sentences: Sequence[Sentence]) -> NDArray[np.float32] | None:
+    """Return the weights of sentences, or None if all count the same."""
+    weights = np.array([sentence.weight for sentence in sentences], dtype=np.float32)
+    return None if (weights == 1).all() else weights
+
+
+@dataclass(frozen=True)
+class WordPairs:
+    """For each word of a batch, the place of its partner and the weight of the word itself."""
+
+    partners: NDArray[np.int64]
+    weights: NDArray[np.float32]
+    layer: int = 0  # before which they are mixed
 
 
 @dataclass(frozen=True)
@@ -42,7 +61,7 @@ class Step:
 
     rate: float
     chosen: Sequence[int]
-    mixup: tuple[NDArray[Any], NDArray[Any]] | None = None  # partner and weight of each word
+    mixup: WordPairs | None = None
 
 
 def plan_steps(
@@ -52,7 +71,7 @@ def plan_steps(
     total = settings.total_steps(len(data.windows))
     batches = draw_batches(data.windows, settings.batch_size, total, seed)
     return [
-        Step(rate, chosen, draw_mixup([len(data.rows[i]) for i in chosen], settings.mixup, rng))
+        Step(rate, chosen, draw_mixup([data.rows[i] for i in chosen], settings, rng))
         for rate, chosen in zip(rates(lr, settings.warmup, total), batches, strict=True)
     ]
 
@@ -79,21 +98,38 @@ def draw_batches(
 
 
 def draw_mixup(
-    lengths: Sequence[int], alpha: float | None, rng: np.random.Generator
-) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Pair each sentence of a batch with another, word by word (the shorter one repeats).
+    rows: Sequence[Rows], settings: Settings, rng: np.random.Generator
+) -> WordPairs | None:
+    """Pair each word of a batch with another, where the settings ask for mixup.
 
     Each sentence has one λ ≥ ½, so that it stays itself.
     """
+    alpha = settings.mixup
     if not alpha:
         return None
+    lengths = [len(sentence) for sentence in rows]
+    order = rng.permutation(len(rows))
+    lambdas = np.array([rng.beta(alpha, alpha) for _ in rows], dtype=np.float32)
+    weights = np.maximum(lambdas, 1 - lambdas).repeat(lengths)
+    if settings.mixup_partners == "tag":
+        return WordPairs(_same_tag(np.concatenate(rows), rng), weights, settings.mixup_layer)
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    partners, weights = [], []
-    for sentence, partner in enumerate(rng.permutation(len(lengths))):
-        weight = rng.beta(alpha, alpha)
-        partners.append(starts[partner] + np.arange(lengths[sentence]) % lengths[partner])
-        weights.append(np.full(lengths[sentence], max(weight, 1 - weight), dtype=np.float32))
-    return np.concatenate(partners), np.concatenate(weights)
+    # word by word; the shorter sentence repeats
+    partners = [
+        starts[partner] + np.arange(lengths[sentence]) % lengths[partner]
+        for sentence, partner in enumerate(order)
+    ]
+    return WordPairs(np.concatenate(partners), weights, settings.mixup_layer)
+
+
+def _same_tag(rows: Rows, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return for each word a random one whose heaviest tag is the same."""
+    tags = np.nan_to_num(rows, nan=-1.0).argmax(axis=1)
+    partners = np.arange(len(rows))
+    for tag in np.unique(tags):
+        places = np.flatnonzero(tags == tag)
+        partners[places] = rng.permutation(places)
+    return partners
 
 
 def _digests(windows: Sequence[Sequence[Window]]) -> NDArray[np.uint64]:

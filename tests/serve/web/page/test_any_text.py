@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from seqmix.data.sentence import Sentence
-from seqmix.data.text import from_text
 from tests.support.page import press, ranked, shown, stored
 
 Serve = Callable[..., Any]
@@ -119,7 +118,9 @@ def test_a_sentence_of_some_hundred_tokens_can_be_shown_whole(serve: Serve, visi
 
 
 def test_right_to_left_text_runs_and_moves_that_way(serve: Serve, visit: Any) -> None:
-    served, page = opened(serve, visit, from_text("s0", "זאב לנדאו גר ב New York מאז 1998."))
+    served, page = opened(
+        serve, visit, Sentence.from_text("זאב לנדאו גר ב New York מאז 1998.", "s0")
+    )
     boxes = [page.locator(f"#sentence-{i}").bounding_box() for i in range(6)]
     assert page.get_attribute("#sentence", "dir") == "rtl"
     assert boxes[0]["x"] > boxes[1]["x"] > boxes[2]["x"]  # Hebrew from the right
@@ -143,7 +144,10 @@ def test_text_without_spaces_is_shown_without_and_words_with_their_own(
     serve: Serve, visit: Any
 ) -> None:
     _, page = opened(
-        serve, visit, from_text("s0", "田中さんは東京に住む。"), from_text("s1", "Don't (ever) go.")
+        serve,
+        visit,
+        Sentence.from_text("田中さんは東京に住む。", "s0"),
+        Sentence.from_text("Don't (ever) go.", "s1"),
     )
     assert page.inner_text("#sentence").strip() == "田中さんは東京に住む。"
     press(page, "Enter")

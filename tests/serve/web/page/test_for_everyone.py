@@ -8,10 +8,20 @@ from typing import Any
 
 import pytest
 
+from seqmix.serve.sources.adding import add_dictionary
+from seqmix.serve.sources.terms import Terms
 from tests.support.page import answer_as, lines, press, ranked, shown
 
 Serve = Callable[..., Any]
-PAGES = ("", "generated.html", "agreement.html")
+PAGES = (
+    "",
+    "answers.html",
+    "review.html",
+    "sources.html",
+    "tags.html",
+    "generated.html",
+    "agreement.html",
+)
 LONG = "Pneumonoultramicroscopicsilicovolcanoconiosis" * 3
 
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8").partition("\n")[2]
@@ -39,6 +49,7 @@ def team(serve: Serve) -> Any:
             "score": 210.0,
         },
     }
+    add_dictionary(served.project.store, "places", Terms((("Oslo", "LOC"),)))
     served.invite("omar")
     for name, tag in (("lena", "PER"), ("omar", "ORG")):
         answer_as(served, name, "s0", (0, 1, tag), (2, 3, "LOC"))
@@ -52,7 +63,7 @@ def team(serve: Serve) -> Any:
 
 def ready(page: Any, url: str) -> None:
     page.goto(url)
-    page.wait_for_selector("#work:not([hidden]) .token, .card")
+    page.wait_for_selector("#work:not([hidden]) .token, .card, .tag-list li")
     page.wait_for_timeout(150)
 
 
@@ -132,7 +143,17 @@ def test_tab_reaches_everything_and_the_focus_can_be_seen(team: Any, visit: Any)
         if not page.evaluate("document.activeElement === document.body"):
             reached.add(name)
             assert outline != "none", name
-    assert {"sentence", "save", "skip", "clear", "sure", "undo", "theme", "open-help"} <= reached
+    assert {
+        "sentence",
+        "save",
+        "skip",
+        "discard",
+        "clear",
+        "sure",
+        "undo",
+        "theme",
+        "open-help",
+    } <= reached
 
 
 def test_who_wants_no_motion_sees_none(team: Any, visit: Any) -> None:

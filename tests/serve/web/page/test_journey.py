@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 import seqmix
-from seqmix.data.scheme import spans
 from seqmix.data.sentence import Sentence
-from seqmix.data.text import CharSpan, from_text, tags_from_text
+from seqmix.data.spans import spans
+from seqmix.data.text import CharSpan, tags_from_text
 from tests.support.page import TAGS, press
 from tests.support.waiting import PATIENCE, until
 
@@ -33,7 +33,7 @@ def in_text(sentence: Sentence) -> Sentence:
         CharSpan(offsets[span.start][0], offsets[span.end - 1][1], span.type)
         for span in spans(sentence.tags)
     ]
-    bare = from_text(sentence.id, text)
+    bare = Sentence.from_text(text, sentence.id)
     return bare.with_tags(tags_from_text(bare.offsets or (), names, "expand", Counter(), text))
 
 
@@ -70,8 +70,11 @@ def project(tmp_path_factory: pytest.TempPathFactory, gold: dict[str, Sentence])
         ",".join(TAGS),
         "--set",
         "batch=8",
+        "--set",
+        "rate=0.5",
     )
-    quick = "[training]\nepochs = 3\nmin_steps = 18\n\n[augment]\nrate = 0.5\nscore_range = 'off'\n"
+    quick = "[training]\nepochs = 3\nmin_steps = 18\n\n[augment]\nscore_range = 'off'\n"
+    quick += "\n[adapt]\nepochs = 0\n"
     (folder / "names" / "training.toml").write_text(quick, encoding="utf-8")
     return folder / "names"
 
@@ -169,7 +172,7 @@ def test_a_new_user_labels_trains_undoes_vetoes_and_exports(
     page.locator("#stream", has_text="The model").or_(
         page.locator("#stream", has_text="Audit")
     ).wait_for()
-    page.locator("#total", has_text="of 70 labeled").wait_for()
+    page.locator("#goal", has_text="more answers (about").wait_for()
     assert len({sentence.id for sentence in given}) == WANTED
 
     # take the last answer back, spoil it, undo that, give it again

@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 
+from seqmix.data.sentence import Sentence
 from seqmix.errors import StoreError
+from seqmix.serve.project import add_text
+from seqmix.serve.sources.llm.annotator import save_over_models
 from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.current import read_counts
 from seqmix.serve.store.events import read_events
 from seqmix.serve.store.rankings import publish_generation
 from seqmix.serve.store.sentences import read_audit_sentences, read_labeled
+from seqmix.serve.tags.changes import Wish
+from seqmix.serve.tags.in_settings import change_project_tags
 from seqmix.serve.web.routes import annotating
 from tests.support.page import lines, press, ranked, shown, stored
 from tests.support.waiting import until
@@ -213,9 +218,9 @@ def test_nothing_is_called_saved_before_the_server_has_said_so(
     def slow(*args: Any, **more: Any) -> Any:
         asked.append(args)
         assert done.wait(30)
-        return save_answer(*args, **more)
+        return save_over_models(*args, **more)
 
-    monkeypatch.setattr(annotating, "save_answer", slow)
+    monkeypatch.setattr(annotating, "save_over_models", slow)
     press(page, "1", "Enter", "Enter", "Enter")
     until(lambda: asked)
     page.wait_for_timeout(200)
@@ -253,11 +258,11 @@ def test_an_answer_that_was_saved_but_not_confirmed_is_sent_again_and_is_one(
     shown(page, "s0")
 
     def lost(*args: Any, **more: Any) -> Any:
-        save_answer(*args, **more)
+        save_over_models(*args, **more)
         raise StoreError("the line broke")
 
     with monkeypatch.context() as broken:
-        broken.setattr(annotating, "save_answer", lost)
+        broken.setattr(annotating, "save_over_models", lost)
         press(page, "1", "Enter")
         page.get_by_role("alert").get_by_text("Not saved.").wait_for()
     press(page, "Enter")
@@ -617,6 +622,33 @@ def test_what_the_model_is_sure_of_means_something(serve: Serve, visit: Any) -> 
     )
 
 
+def test_what_the_model_is_hardly_sure_of_is_only_pointed_at(serve: Serve, visit: Any) -> None:
+    served = serve(lines("Lena left Oslo .", "Ada came ."))
+    weak = {"start": 2, "end": 4, "tag": "LOC", "confidence": 0.07}
+    ranked(
+        served,
+        {
+            "s0": [{"start": 0, "end": 1, "tag": "PER", "confidence": 0.91}, weak],
+            "s1": [{**weak, "start": 0, "end": 2}],
+        },
+    )
+    page = visit(served.link)
+    shown(page, "s0")
+    assert "91% sure of each mark" in page.inner_text("#stream")
+    assert "Dotted: it is less than 20% sure." in page.inner_text("#stream")
+    assert [mark.split()[0] for mark in marks(page)] == ["Lena"]
+    assert page.locator("#sentence .hint").all_inner_texts() == ["Oslo", "."]
+    press(page, "ArrowRight", "ArrowRight", "3", "Enter")
+    shown(page, "s1")
+    assert stored(served)["s0"][0] == [(0, 1, "PER"), (2, 3, "LOC")], "not its weak ends"
+    assert "not sure of any mark here" in page.inner_text("#stream")
+    page.locator("#least").select_option("0")
+    assert [mark.split()[0] for mark in marks(page)] == ["Ada"]
+    page.reload()
+    shown(page, "s1")
+    assert [mark.split()[0] for mark in marks(page)] == ["Ada"]
+
+
 def test_the_page_says_how_far_a_training_is(names: Any, visit: Any) -> None:
     import time
 
@@ -627,17 +659,80 @@ def test_the_page_says_how_far_a_training_is(names: Any, visit: Any) -> None:
         "trainer", {"phase": "training", "since": time.time() - 40, "at": time.time()}
     )
     page = visit(names.link)
-    page.locator("#model", has_text="Training… about 4").wait_for()
+    page.locator("#model", has_text="Training: 4").wait_for()
     assert "%" in page.inner_text("#model")
+
+
+def test_the_page_says_which_stage_the_model_is_of_and_what_the_next_one_is_doing(
+    names: Any, visit: Any
+) -> None:
+    import time
+
+    from seqmix.serve.store.records import Generation, Notes
+
+    store = names.project.store
+    publish_generation(store, Generation(2, 20, notes=Notes(stage=1)))
+    note = {"phase": "the encoder reads your text", "share": 0.4, "left": 185.0}
+    store.write_note("trainer", {**note, "at": time.time()})
+    page = visit(names.link)
+    page.locator(
+        "#model", has_text="The encoder reads your text: 40%, about 3 min left."
+    ).wait_for()
+    assert page.inner_text("#model").startswith("Model 2 (stage 1: your answers), trained on 20")
+    publish_generation(store, Generation(3, 20, notes=Notes(stage=3)))
+    store.write_note("trainer", {"phase": "teacher 2 of 3", "left": 40.2, "at": time.time()})
+    page.locator("#model", has_text="Teacher 2 of 3: about 40 s left.").wait_for()
+    assert "Model 3 (stage 3: a student of its teachers), trained on 20" in page.inner_text(
+        "#model"
+    )
 
 
 def test_a_tag_added_meanwhile_appears_on_the_open_page(names: Any, visit: Any) -> None:
     page = visit(names.link)
     shown(page, "s0")
-    names.project.store.write_note(
-        "tags", ["PER", "ORG", "LOC", "MISC", "Heat"]
-    )  # as another process does
+    change_project_tags(names.project.folder, names.project.store, Wish("add", "Heat"))
     page.locator("#tags .tag", has_text="Heat").wait_for()
     press(page, "5", "Enter")
     shown(page, "s1")
     assert stored(names)["s0"] == ([(0, 1, "Heat")], None)
+
+
+def test_text_added_while_the_page_is_open_is_asked_for(serve: Serve, visit: Any) -> None:
+    served = serve(lines("Lena left Oslo ."))
+    page = visit(served.link)
+    shown(page, "s0")
+    press(page, "Enter")
+    page.wait_for_selector("#finished:not([hidden])")
+    add_text(served.project, [Sentence("late:1", ("Ada", "met", "Bo"))])
+
+    shown(page, "late:1")
+    assert page.inner_text("#status") == "1 new sentence in this project."
+    assert page.inner_text("#total") == "of 2 labeled"
+
+
+def test_delete_discards_bad_text_and_undo_brings_it_back(names: Any, visit: Any) -> None:
+    page = visit(names.link)
+    shown(page, "s0")
+    press(page, "Delete")
+    shown(page, "s1")
+    assert page.inner_text("#status") == "Discarded."
+    assert "discarded" in page.inner_text("#history")
+    page.locator("#counts", has_text="1 discarded").wait_for()
+    assert read_counts(names.project.store).discarded == 1
+
+    page.click("#history .past")
+    shown(page, "s0")
+    assert page.inner_text("#stream").startswith("You discarded this sentence")
+    page.click("#leave")
+    shown(page, "s1")
+    press(page, "z")
+    shown(page, "s0")
+    assert page.inner_text("#status") == "Answer taken back."
+    assert read_counts(names.project.store).discarded == 0
+    page.click("#discard")
+    shown(page, "s1")
+    assert [event.kind for event in read_events(names.project.store)] == [
+        "discard",
+        "undo",
+        "discard",
+    ]

@@ -10,10 +10,18 @@ import pytest
 
 import seqmix
 from seqmix.augment.table import Table
-from seqmix.data.scheme import spans
+from seqmix.data.spans import spans
+from seqmix.serve.settings import read_settings
+from seqmix.serve.store.annotators import find_annotator
+from seqmix.serve.store.answers import save_answer
+from seqmix.serve.store.batches.batches import add_batch
+from seqmix.serve.store.batches.bulk import ACCEPT, accept_answers, untouched
 from seqmix.serve.store.rankings import vetoed_ids
-from seqmix.serve.store.sentences import read_labeled
-from tests.support.page import answer_as, lines, press, ranked
+from seqmix.serve.store.sentences import add_sentences, read_labeled
+from seqmix.serve.tags.changes import Wish
+from seqmix.serve.tags.in_settings import change_project_tags
+from seqmix.serve.trainer.stages import has_changed
+from tests.support.page import answer_as, lines, press, ranked, stored
 
 Serve = Callable[..., Any]
 
@@ -55,6 +63,26 @@ def test_a_generated_sentence_is_shown_with_its_parents_and_its_mixed_labels(
     soft = next(row for row in one.tags[start:end] if not isinstance(row, str))
     for tag, share in soft.items():
         assert f"{tag} {round(100 * share)}%" in card.locator(".mix").inner_text()
+
+
+def test_one_click_chooses_seqmix_and_another_one_replaced_mentions(mixed: Any, visit: Any) -> None:
+    served, _ = mixed
+    folder = served.project.folder
+    page = visit(served.link)
+    page.goto(f"{served.url}/generated.html")
+    page.get_by_role("button", name="Use SeqMix instead").click()
+    page.get_by_text("This takes effect with the next model.").wait_for()
+    assert (read_settings(folder).augment, read_settings(folder).rate) == ("sub", 0.2)
+    assert "mixes a stretch" in page.locator(".lead").inner_text()
+    assert has_changed(served.project), "the trainer opens the project again"
+    page.get_by_role("button", name="Replace mentions instead").click()
+    page.get_by_role("button", name="Use SeqMix instead").wait_for()
+    assert (read_settings(folder).augment, read_settings(folder).rate) == ("mention", 1.0)
+
+    other = visit(served.invite("bo"))
+    other.goto(f"{served.url}/generated.html")
+    other.locator(".card").first.wait_for()
+    assert other.locator("#switch").count() == 0
 
 
 def test_a_veto_is_kept_and_can_be_taken_back(mixed: Any, visit: Any) -> None:
@@ -113,6 +141,47 @@ def test_agreement_is_shown_and_a_conflict_decided_by_an_admin(differing: Any, v
     assert decided.tags == ("B-MISC", "O", "B-LOC", "O")
     page.reload()
     page.get_by_text("There are no conflicts.").wait_for()
+
+
+def test_a_decision_that_knew_the_old_tags_gets_those_of_now(differing: Any, visit: Any) -> None:
+    page = visit(differing.link)
+    page.goto(f"{differing.url}/agreement.html")
+    card = page.locator(".card")
+    card.locator(".sentence").focus()
+    press(page, "4")
+    folder, store = differing.project.folder, differing.project.store
+    change_project_tags(folder, store, Wish("rename", "MISC", ("Other",)))
+    page.locator("#conflicts", has_text="MISC is now Other.").wait_for()
+    card.get_by_role("button", name="Save this").click()
+    page.get_by_text("Decided and saved").wait_for()
+    assert stored(differing)["s0"][0] == [(0, 1, "Other"), (2, 3, "LOC")]
+
+
+def test_everybody_is_listed_with_their_answers_and_how_long_one_takes(
+    differing: Any, visit: Any
+) -> None:
+    store = differing.project.store
+    lena = find_annotator(store, "lena").id
+    save_answer(store, "s1", lena, "label", [], seconds=9.0)
+    page = visit(differing.link)
+    page.goto(f"{differing.url}/agreement.html")
+    row = page.locator("#people").get_by_role("row", name="lena")
+    row.wait_for()
+    assert page.locator("#people th[scope=col]").all_inner_texts() == [
+        "Name", "Labeled", "An answer takes",
+    ]  # fmt: skip
+    assert row.get_by_role("rowheader").inner_text() == "lena (admin)"
+    assert row.get_by_role("cell").all_inner_texts() == ["2", "4.5 s"]
+    omar = page.locator("#people").get_by_role("row", name="omar")
+    assert omar.get_by_role("cell").all_inner_texts() == ["1", "–"]
+
+    batch = add_batch(store, ACCEPT, lena, {})
+    add_sentences(store, lines("Eve slept ."), rename=True)
+    (id,) = untouched(store)
+    accept_answers(store, batch, lena, [(id, [])])
+    page.reload()
+    row.wait_for()
+    assert row.get_by_role("cell").all_inner_texts() == ["2", "1", "4.5 s"]
 
 
 def test_somebody_new_is_added_and_their_link_lets_them_in(differing: Any, visit: Any) -> None:

@@ -10,8 +10,9 @@ import typer
 
 from seqmix.app.console import count, say
 from seqmix.app.options import Data, Read, To, parse_read, parse_to
-from seqmix.app.read_data import read_data
+from seqmix.app.reading.data import read_data
 from seqmix.data import formats
+from seqmix.data.overwriting import refuse_source
 from seqmix.data.sentence import Sentence
 
 Out = Annotated[Path, typer.Argument(help="Where to write; the format follows the name.")]
@@ -21,6 +22,7 @@ def convert(data: Data, out: Out, read: Read = "", to: To = "") -> None:
     """Convert labeled data from one format to another."""
     reading = parse_read(read)
     writing = parse_to(to, reading.options)
+    refuse_source(out, data)
     total = 0
 
     def count_sentences() -> Iterator[Sentence]:

@@ -1,4 +1,4 @@
-"""`seqmix info`: what a tagger, a corpus, a pool or this installation is."""
+"""`seqmix info`: what a run, a project, a tagger, a corpus, a pool or this installation is."""
 
 from __future__ import annotations
 
@@ -13,41 +13,52 @@ import typer
 
 from seqmix import __version__
 from seqmix.app.console import emit
-from seqmix.app.options import Json, Read, Reading, parse_read
-from seqmix.app.read_data import read_data
+from seqmix.app.description.progress import Description, describe_project, describe_run
+from seqmix.app.options import Json, Read, ReadOptions, parse_read
+from seqmix.app.reading.data import read_data
 from seqmix.data import formats
 from seqmix.data.latest_model import newest_model
-from seqmix.data.scheme import detect, prefixed, spans
+from seqmix.data.scheme import detect
+from seqmix.data.spans import prefixed, spans
+from seqmix.onnx_runtime.model_file import describe_model, is_onnx
 
 What = Annotated[
     str,
     typer.Argument(
-        help="A tagger, project, pool, file, folder of data or sample; "
-        "without it, the installation."
+        metavar="PATH",
+        help="A run, project, tagger, pool, file, folder of data or sample; "
+        "without it, the installation.",
     ),
 ]
 
 
 def info(what: What = "", json_out: Json = False, read: Read = "") -> None:
-    """Describe a tagger, a corpus, a pool or this installation."""
-    reading = parse_read(read, misaligned="drop")
+    """Describe a run, a project, a tagger, a corpus, a pool or this installation."""
+    facts, lines = _describe(what, parse_read(read, misaligned="drop"))
+    emit(json.dumps(facts, ensure_ascii=False) if json_out else "\n".join(lines))
+
+
+def _describe(what: str, reading: ReadOptions) -> Description:
     from seqmix.scale.pool import is_pool
 
+    path = Path(what)
+    if what and (path / "project.toml").exists():
+        return describe_project(path)
+    if what and (path / "config.toml").exists():
+        return describe_run(path)
     if not what:
         facts = _installation()
-    elif ((folder := newest_model(Path(what))) / "tagger.json").exists():
+    elif ((folder := newest_model(path)) / "tagger.json").exists():
         from seqmix.tagger.model_folders import describe
 
         facts = describe(folder)
-    elif is_pool(Path(what)):
-        facts = _pool_facts(Path(what))
+    elif is_onnx(path):
+        facts = describe_model(path)
+    elif is_pool(path):
+        facts = _pool_facts(path)
     else:
         facts = _corpus_facts(what, reading)
-    emit(
-        json.dumps(facts, ensure_ascii=False)
-        if json_out
-        else "\n".join(f"{key}: {_plain(value)}" for key, value in facts.items())
-    )
+    return facts, (f"{key}: {_plain(value)}" for key, value in facts.items())
 
 
 def _installation() -> dict[str, Any]:
@@ -79,7 +90,7 @@ def _pool_facts(folder: Path) -> dict[str, Any]:
     }
 
 
-def _corpus_facts(name: str, reading: Reading) -> dict[str, Any]:
+def _corpus_facts(name: str, reading: ReadOptions) -> dict[str, Any]:
     sentences = tokens = labeled = soft = longest = 0
     tags: Counter[str] = Counter()
     types: Counter[str] = Counter()

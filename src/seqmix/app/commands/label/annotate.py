@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import secrets
-import signal
 import socket
 import tempfile
 import threading
@@ -75,10 +74,10 @@ def _run(
     """Print the link of this start and serve the page until it is stopped."""
     from seqmix.serve.servers import known_server
     from seqmix.serve.web.app import create_app
-    from seqmix.serve.web.http_server import server
+    from seqmix.serve.web.http_server import link_host, server
     from seqmix.serve.web.security import Hosts
 
-    address = f"http://{_name(host)}:{listener.getsockname()[1]}"
+    address = f"http://{link_host(host)}:{listener.getsockname()[1]}"
     token = secrets.token_urlsafe(32)
     link = f"{address}/login?token={token}"
     off = "off: this server was started with --no-train"
@@ -97,7 +96,7 @@ def _run(
     with known_server(project.store, address) as servers, _browser_open(link if browser else None):
         if servers:
             say(
-                f"this project has another server already, at {', '.join(servers)}: "
+                f"this project already has another server, at {', '.join(servers)}: "
                 "both share its answers, and one of them trains"
             )
         _serve(server(app, grace=3), listener, trainer)
@@ -105,29 +104,16 @@ def _run(
 
 def _serve(server: Any, listener: socket.socket, trainer: Any) -> None:
     """Run until Ctrl-C or SIGTERM, then end the trainer too."""
+    from seqmix.serve.web.http_server import until_stopped
 
-    def stop(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    # uvicorn ends gracefully, then raises the signal again for this handler
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        if trainer is not None:
-            trainer.start()
-        server.run(sockets=[listener])
-    except KeyboardInterrupt:
-        pass
-    finally:
-        if trainer is not None:
-            trainer.stop()
-        signal.signal(signal.SIGTERM, before)
-
-
-def _name(host: str) -> str:
-    """Return the host of a link as people can type it."""
-    if host in ("0.0.0.0", "::"):
-        return socket.gethostname()
-    return f"[{host}]" if ":" in host else host
+    with until_stopped():
+        try:
+            if trainer is not None:
+                trainer.start()
+            server.run(sockets=[listener])
+        finally:
+            if trainer is not None:
+                trainer.stop()
 
 
 def _owner(store: Any) -> Any:

@@ -16,31 +16,29 @@ import typer
 from seqmix.app.config import load_config, merged, nested, parse_changes, read_toml
 from seqmix.app.console import say
 from seqmix.app.options import settings_option
+from seqmix.app.taggers import absolute_name, load_tagger
+from seqmix.data.latest_model import using_model
 from seqmix.errors import ConfigError, ModelError
+from seqmix.external.names import is_external
 
 if TYPE_CHECKING:
     from seqmix.serve.labelstudio.protocol import Backend
 
 _OF_PROJECT = ("audit_share", "audit_train", "overlap_share")  # settings without a section
-_IN_PROJECT = {  # keys of a config that project.toml has a name of its own for
-    ("tagger", "encoder"): "encoder",
-    ("tagger", "head"): "head",
-    ("query", "policy"): "policy",
-    ("augment", "variant"): "augment",
-    ("augment", "rate"): "rate",
-}
-
 
 Folder = Annotated[
     Path, typer.Option(help="Project folder; created when Label Studio connects, if new.")
 ]
 Model = Annotated[
     Path | None,
-    typer.Option(help="Tagger to begin with: it suggests at once and is trained further."),
+    typer.Option(
+        help="Tagger to begin with: it suggests at once and is trained further, "
+        "unless it is a model from another library."
+    ),
 ]
 Port = Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")]
 Host = Annotated[
-    str, typer.Option(help="Address to listen on; beyond this machine only with a password.")
+    str, typer.Option(help="Address to listen on; letting other machines in requires a password.")
 ]
 User = Annotated[
     str,
@@ -62,7 +60,7 @@ MinNew = Annotated[
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
-        "--config", help="A TOML file as simulate takes it, written into the project's settings."
+        "--config", help="A TOML file as for simulate, written into the project's settings."
     ),
 ]
 Change = Annotated[
@@ -94,7 +92,7 @@ def labelstudio(
     key = os.environ.get("LABEL_STUDIO_API_KEY", "")
     if url is None and key:
         say("LABEL_STUDIO_API_KEY is set but --url is not: tasks will not be put in order")
-    from seqmix.data.locks import locked
+    from seqmix.data.files import locked
     from seqmix.serve.labelstudio.app import Password, create_app
     from seqmix.serve.web.http_server import listening, server
 
@@ -120,15 +118,16 @@ def build_backend(
 ) -> Backend:
     """Return the backend in a folder, with its settings changed to `values` of a config."""
     from seqmix.app.project_config import project_config
-    from seqmix.app.trainer_process import guesses
+    from seqmix.app.suggesting import guesses
     from seqmix.serve.labelstudio.client import LabelStudioClient
     from seqmix.serve.labelstudio.protocol import Backend, Parts
     from seqmix.serve.project import START, Project, create_project, open_project
     from seqmix.serve.settings import SETTINGS, ProjectSettings, change_settings, read_settings
     from seqmix.serve.trainer.supervisor import trainer_of
-    from seqmix.tagger import Tagger
 
     changes = _settings(folder, values)
+    if model is not None and (is_external(model) or model.is_file()):
+        changes["start"] = absolute_name(model)
     if (folder / SETTINGS).exists():
         settings = read_settings(folder)
         if any(getattr(settings, name) != value for name, value in changes.items()):
@@ -137,7 +136,7 @@ def build_backend(
         settings = ProjectSettings("Label Studio", ("LABEL",), **changes)
     device = project_config(folder, settings).tagger.device
     if model is not None:
-        tagger = Tagger.load(model, device)
+        tagger = load_tagger(model, device)
         if tagger.tag_set is None or not any(tag.startswith("B-") for tag in tagger.tag_set.tags):
             raise ModelError(
                 f"the tagger in {model} has no B- tags, so it finds no spans; train one on spans"
@@ -148,12 +147,13 @@ def build_backend(
 
     def open_with_model() -> Project:
         project = open_project(folder)
-        if model is not None:
-            _copy(model, project.models / START)
+        if model is not None and "start" not in changes:
+            with using_model(model) as newest:
+                _copy(newest, project.models / START)
         return project
 
     client = None if url is None else LabelStudioClient(url, key)
-    load = lambda place: partial(guesses, Tagger.load(place, device))  # noqa: E731
+    load = lambda place: partial(guesses, load_tagger(place, device))  # noqa: E731
     return Backend(folder, Parts(open_with_model, create, trainer_of, load, client))
 
 
@@ -168,15 +168,15 @@ def _explicit(file: Path | None, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _settings(folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that project.toml has a name for; write the rest to training.toml."""
-    from seqmix.app.project_config import FILE, refuse_unused
+    from seqmix.app.project_config import FILE, IN_PROJECT, refuse_unused
     from seqmix.data.files import write_text
 
     changes = {key: values[key] for key in ("seed", "batch", *_OF_PROJECT) if key in values}
     training: dict[str, dict[str, Any]] = {}
     for name, section in values.items():
         for key, value in section.items() if isinstance(section, dict) else ():
-            if (name, key) in _IN_PROJECT:
-                changes[_IN_PROJECT[name, key]] = value
+            if f"{name}.{key}" in IN_PROJECT:
+                changes[IN_PROJECT[f"{name}.{key}"]] = value
             else:
                 training.setdefault(name, {})[key] = value
     refuse_unused(training, "labelstudio")
@@ -196,10 +196,11 @@ def _copy(model: Path, place: Path) -> None:
     """Keep a copy of the given tagger, unless it is there already."""
     from seqmix.app.provenance import folder_digest
     from seqmix.data.files import replacing
+    from seqmix.tagger.model_folders import TAGGER
 
     if place.is_dir() and folder_digest(place) == folder_digest(model):
         return
-    with replacing(place, folder=True) as beside:
+    with replacing(place, TAGGER) as beside:
         shutil.copytree(model, beside, dirs_exist_ok=True)
 
 

@@ -6,20 +6,24 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from hashlib import file_digest
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from seqmix.app.console import count, say, throughput
-from seqmix.app.options import Device, Engine, Reading, parse_read, read_option
+from seqmix.app.options import Device, Engine, ReadOptions, parse_read, read_option
+from seqmix.app.taggers import digest_of
+from seqmix.data import formats
+from seqmix.data.overwriting import refuse_source
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, DataError
+from seqmix.external.names import is_external, is_spacy
 from seqmix.scale.build_pool import SHARD, build_pool
-from seqmix.scale.executors import AS_MANY_AS_FIT, executor_of
+from seqmix.scale.executors import executor_of
 from seqmix.scale.local_executor import Executor
 from seqmix.scale.pool import PoolOnDisk, is_pool, open_pool
+from seqmix.scale.ray_executor import AS_MANY_AS_FIT
 from seqmix.scale.shards import Unit
 from seqmix.scale.sources import fingerprint, held, read_source, units_in_place, write_blocks
 
@@ -43,8 +47,8 @@ Top = Annotated[int, typer.Option(min=1, help="How many sentences to keep.")]
 PoolFolder = Annotated[
     Path | None,
     typer.Option(
-        help="Build a pool of the text in this folder and rank that; a pool that is there "
-        "already is used as it is. Without --model, only build it."
+        help="Build a pool of the text in this folder and rank it; a pool that is already there "
+        "is used as it is. Without --model, only build it."
     ),
 ]
 ShardSize = Annotated[
@@ -69,6 +73,7 @@ Int8 = Annotated[
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed (used by random and bald).")]
 Read = Annotated[str, read_option("ids")]
+_WITHOUT_PROBABILITIES = ("tag_count", "qbc", "random")
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ class Request:
 
     def described(self) -> dict[str, object]:
         """Return what tells this job from another one."""
-        return {**vars(self), "models": [_digest(model) for model in self.models]}
+        return {**vars(self), "models": [digest_of(model) for model in self.models]}
 
 
 def rank(
@@ -126,7 +131,7 @@ def rank(
 
 def _rank(
     texts: Sequence[str],
-    reading: Reading,
+    reading: ReadOptions,
     request: Request,
     scorer: Any,
     about: dict[str, object],
@@ -168,9 +173,9 @@ def _device(device: str | None, engine: str) -> str:
 def _scorer(request: Request) -> Any:
     """Return what scores a block, once it is certain that the models and the policy suit."""
     from seqmix.app.build import tagger_loader
+    from seqmix.app.taggers import tags_of
     from seqmix.query.policies import POLICIES, policy_spec  # here, since it loads torch
     from seqmix.scale.ranking import Scorer
-    from seqmix.tagger.model_folders import describe
 
     policy, models = request.policy, request.models
     spec = policy_spec(policy)
@@ -185,9 +190,16 @@ def _scorer(request: Request) -> Any:
         )
     if not committee and len(models) > 1:
         raise ConfigError(f"--policy {policy} takes one model; got {len(models)}")
+    if policy not in _WITHOUT_PROBABILITIES and any(map(is_spacy, models)):
+        raise ConfigError(
+            f"--policy {policy} ranks by probabilities, and spaCy gives none: "
+            f"choose {' or '.join(_WITHOUT_PROBABILITIES)}"
+        )
+    if request.int8 and any(map(is_external, models)):
+        raise ConfigError("--int8 is for taggers that seqmix trained; leave it off")
     if request.int8 and request.device.startswith("cuda"):
         raise ConfigError("--int8 is for CPUs: give --device cpu, or leave it off")
-    tags = [describe(model)["tags"] for model in models]
+    tags = [tags_of(model) for model in models]
     for model, its_tags in zip(models, tags, strict=True):
         if its_tags != tags[0]:
             raise ConfigError(
@@ -201,12 +213,11 @@ def _scorer(request: Request) -> Any:
 def _check_out(out: Path, texts: Sequence[str]) -> None:
     if out.is_dir():
         raise ConfigError(f"--out must be a file; {out} is a folder")
-    for text in texts:
-        if Path(text).is_dir() and out.absolute().is_relative_to(Path(text).absolute()):
-            raise ConfigError(f"--out {out} is inside the folder that is read, {text}; move it")
+    refuse_source(out, *texts)
+    formats.refuse_other_file(out, formats.FORMATS["jsonl-tokens"])
 
 
-def _build(texts: Sequence[str], folder: Path, size: int, reading: Reading) -> PoolOnDisk:
+def _build(texts: Sequence[str], folder: Path, size: int, reading: ReadOptions) -> PoolOnDisk:
     """Build a pool of the texts in a folder, or open the one that is there."""
     if is_pool(folder):
         pool = open_pool(folder)
@@ -220,12 +231,12 @@ def _build(texts: Sequence[str], folder: Path, size: int, reading: Reading) -> P
     return pool
 
 
-def _sentences(texts: Sequence[str], reading: Reading) -> Iterator[Sentence]:
+def _sentences(texts: Sequence[str], reading: ReadOptions) -> Iterator[Sentence]:
     for text in texts:
         yield from read_source(text, reading.format, reading.options)
 
 
-def _copy(texts: Sequence[str], folder: Path, reading: Reading) -> list[Unit]:
+def _copy(texts: Sequence[str], folder: Path, reading: ReadOptions) -> list[Unit]:
     """Copy text that is read from its start only into the job's folder; much of it as a pool."""
     if not is_pool(folder / "pool"):
         few, many = held(_sentences(texts, reading))
@@ -244,7 +255,7 @@ def _copy(texts: Sequence[str], folder: Path, reading: Reading) -> list[Unit]:
 
 
 def _write_pool(
-    sentences: Iterable[Sentence], folder: Path, size: int, reading: Reading
+    sentences: Iterable[Sentence], folder: Path, size: int, reading: ReadOptions
 ) -> PoolOnDisk:
     with ExitStack() as stack:
         meters: dict[str, Callable[[int], None]] = {}
@@ -260,7 +271,7 @@ def _write_pool(
     return pool
 
 
-def _say_counts(reading: Reading) -> None:
+def _say_counts(reading: ReadOptions) -> None:
     for what, n in sorted(reading.options.counts.items()):
         say(f"{n} {what}")
 
@@ -273,12 +284,3 @@ def _summary(pool: PoolOnDisk) -> str:
 
 def _describe_left_out(left_out: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {why}" for why, n in left_out.items()) or "none"
-
-
-def _digest(model: Path) -> str:
-    """Return what tells a tagger from another, so that a job is not resumed with another."""
-    try:
-        with (model / "model.safetensors").open("rb") as file:
-            return file_digest(file, "blake2b").hexdigest()[:32]
-    except OSError as error:
-        raise DataError(f"cannot read: {error.strerror}", model / "model.safetensors") from error

@@ -19,8 +19,7 @@ from seqmix.app.console import emit, say
 from seqmix.app.options import Device, Engine
 from seqmix.app.sweep.spec import Arm, Experiment, jobs, parse_seeds, read_sweep
 from seqmix.app.sweep.worker import LocalPaths, inputs_of, run_job
-from seqmix.data.files import clear_leftovers
-from seqmix.data.locks import locked
+from seqmix.data.files import clear_leftovers, locked
 from seqmix.errors import ConfigError
 from seqmix.scale.executors import executor_of
 

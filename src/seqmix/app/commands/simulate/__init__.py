@@ -1,1 +1,1 @@
-"""`seqmix augment`, `simulate`, `status` and `report`."""
+"""`seqmix augment`, `simulate` and `report`."""

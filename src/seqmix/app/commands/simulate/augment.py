@@ -14,13 +14,16 @@ import typer
 from seqmix.app.config import parse_changes
 from seqmix.app.console import emit, say
 from seqmix.app.options import Data, Engine, Read, Seed, parse_read, settings_option
-from seqmix.app.read_data import drawn, labeled_data
+from seqmix.app.reading.data import drawn, labeled_data
 from seqmix.augment.settings import AugmentSettings
+from seqmix.data import formats
 from seqmix.data.augmented import Augmentation, hubness, new_tokens
 from seqmix.data.files import replacing, write_text
+from seqmix.data.overwriting import refuse_source
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.report.case import as_page, as_text, cases
+from seqmix.report.markup import refuse_other_file as refuse_other_page
 from seqmix.scale.augment_parts import augment_in_parts
 from seqmix.scale.executors import executor_of
 
@@ -49,7 +52,7 @@ Explain = Annotated[
         "FILE.html writes the same as a page; figures prints statistics. Repeatable.",
     ),
 ]
-Encoder = Annotated[str, typer.Option(help="Whose embeddings make the table of words.")]
+Encoder = Annotated[str, typer.Option(help="The encoder whose embeddings form the table of words.")]
 LanguageModel = Annotated[
     str, typer.Option(help="The language model: starter, a Hugging Face name or a folder.")
 ]
@@ -62,13 +65,13 @@ Change = Annotated[
 ]
 Limit = Annotated[
     int | None,
-    typer.Option(help="Use this many of the sentences, drawn at random with the seed."),
+    typer.Option(help="Use only this many sentences, drawn at random with the seed."),
 ]
 PartSize = Annotated[
     int | None,
-    typer.Option(help="Augment parts of this many sentences separately (5000 is usual)."),
+    typer.Option(help="Augment in separate parts of this many sentences (usually 5000)."),
 ]
-Workers = Annotated[int, typer.Option(min=1, help="Parts at a time, each in a process of its own.")]
+Workers = Annotated[int, typer.Option(min=1, help="Parts at a time, each in its own process.")]
 
 
 def augment(
@@ -93,6 +96,7 @@ def augment(
     """
     explain = explain or []
     _check(rate, out, explain)
+    _check_places(out, explain, data)
     settings = _settings(variant, lm, parse_changes(change))
     executor = _executor(part_size, settings.table, workers, engine)
     rng = np.random.default_rng(seed)
@@ -121,6 +125,16 @@ def _check(rate: float, out: Path | None, explain: Sequence[str]) -> None:
             raise ConfigError(f"--explain must be pairs, figures or FILE.html; got {what!r}")
     if out is None and not explain:
         raise ConfigError("say what to do with the sentences: --out FILE or --explain pairs")
+
+
+def _check_places(out: Path | None, explain: Sequence[str], data: str) -> None:
+    """Fail before the work if something else is where its results go."""
+    for page in (Path(what) for what in explain if what.endswith(PAGE)):
+        refuse_source(page, data)
+        refuse_other_page(page)
+    if out is not None:
+        refuse_source(out, data)
+        formats.refuse_other_file(out, formats.FORMATS["jsonl-tokens"])
 
 
 def _settings(variant: str, lm: str, changes: dict[str, Any]) -> AugmentSettings:

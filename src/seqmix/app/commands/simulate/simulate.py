@@ -13,7 +13,7 @@ from seqmix.app.config import Config, load_config, parse_changes, text_for
 from seqmix.app.console import emit, err, say
 from seqmix.app.options import settings_option
 from seqmix.app.provenance import data_digests, environment, model_digests
-from seqmix.app.read_data import read_splits
+from seqmix.app.reading.data import read_splits
 from seqmix.app.tracking import tracker
 from seqmix.data.samples import is_sample
 from seqmix.errors import ConfigError, DataError
@@ -39,7 +39,7 @@ Change = Annotated[
     settings_option("augment.rate=0.4 or query.policy=mnlp, on top of both; see docs/config.md"),
 ]
 Seed = Annotated[int | None, typer.Option(help="Random seed: same seed, same bytes.")]
-Track = Annotated[str, typer.Option(help="none, mlflow or tensorboard.")]
+Track = Annotated[str, typer.Option(help="none, mlflow, tensorboard or wandb.")]
 DryRun = Annotated[
     bool, typer.Option(help="Print the resolved config and the number of trainings, and stop.")
 ]

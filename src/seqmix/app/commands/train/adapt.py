@@ -11,7 +11,8 @@ import typer
 from seqmix.app.config import parse_changes
 from seqmix.app.console import count, emit, progress, say
 from seqmix.app.options import Device, Read, Seed, parse_read, settings_option
-from seqmix.app.read_data import read_data
+from seqmix.app.reading.data import read_data
+from seqmix.data.overwriting import refuse_source
 from seqmix.errors import DataError
 
 Texts = Annotated[
@@ -44,11 +45,12 @@ def adapt(
     device: Device = None,
 ) -> None:
     """Adapt an encoder to unlabeled text before a tagger is trained on it."""
-    from seqmix.tagger.adaptation.adapt import AdaptSettings  # here, since it loads torch
-    from seqmix.tagger.adaptation.adapt import adapt as adapt_encoder
+    from seqmix.tagger.adaptation.adapt import adapt as adapt_encoder  # here, since it loads torch
+    from seqmix.tagger.settings import AdaptSettings
 
     settings = AdaptSettings(**{"seed": seed, **parse_changes(change)})
     reading = parse_read(read, misaligned="drop")
+    refuse_source(out, *text, encoder)
     sentences = [
         sentence.tokens for name in text for sentence in read_data(name, reading) if len(sentence)
     ]

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from seqmix.app.console import emit
-from seqmix.app.options import Data, Device, Json, Read, Reading, parse_read
-from seqmix.app.read_data import labeled_data
-from seqmix.data.latest_model import newest_model, using_model
+from seqmix.app.console import emit, say
+from seqmix.app.options import Data, Device, Json, Read, ReadOptions, parse_read
+from seqmix.app.reading.data import labeled_data
+from seqmix.app.taggers import is_tagger, load_tagger, misfits
 from seqmix.data.scoring import Score, score
 from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError
@@ -31,14 +31,13 @@ def evaluate(
     """Score a tagger, or a file of predictions, as conlleval does."""
     reading = parse_read(read)
     gold = labeled_data(data, reading)
-    if (newest_model(model) / "tagger.json").exists():
-        from seqmix.tagger import Tagger
-
-        with using_model(model) as folder:
-            tagger = Tagger.load(folder, device)
+    if is_tagger(model):
+        tagger = load_tagger(model, device)
         result = score_tagger(tagger, gold, data)
+        if notes := misfits(tagger):
+            say("; ".join(notes))
     else:
-        predicted = labeled_data(str(model), Reading(None, reading.options))
+        predicted = labeled_data(str(model), ReadOptions(None, reading.options))
         if [s.tokens for s in predicted] != [s.tokens for s in gold]:
             raise DataError(
                 "the predictions do not hold the same sentences as the gold data", model

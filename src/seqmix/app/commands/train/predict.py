@@ -10,20 +10,26 @@ from typing import Annotated, Any
 
 import typer
 
-from seqmix.app.console import progress, say
+from seqmix.app.console import emit, progress, say
 from seqmix.app.options import Data, Device, Read, To, parse_read, parse_to
-from seqmix.app.read_data import read_data
+from seqmix.app.reading.data import read_data
+from seqmix.app.taggers import load_tagger, misfits
 from seqmix.data import formats
 from seqmix.data.files import replacing
 from seqmix.data.formats.jsonl_tokens import to_record
-from seqmix.data.latest_model import using_model
+from seqmix.data.overwriting import refuse_source
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 
 Model = Annotated[
     Path, typer.Argument(help="A folder written by train, or a project: its newest model.")
 ]
-Out = Annotated[Path, typer.Option(help="Where to write; the format follows the name.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        help="Where to write; the format follows the name. Without it, the entities are printed."
+    ),
+]
 Confidence = Annotated[
     bool,
     typer.Option(
@@ -42,7 +48,7 @@ Soft = Annotated[
 def predict(
     model: Model,
     data: Data,
-    out: Out,
+    out: Out = None,
     confidence: Confidence = False,
     soft: Soft = False,
     to: To = "",
@@ -50,28 +56,52 @@ def predict(
     device: Device = None,
 ) -> None:
     """Tag sentences; labels they already have are ignored."""
-    from seqmix.tagger import Tagger
-
     reading = parse_read(read)
     writing = parse_to(to, reading.options)
     if confidence and soft:
         raise ConfigError(
-            "--confidence and --soft exclude each other; "
-            "--soft holds the probability of every tag already"
+            "--confidence and --soft cannot be combined; "
+            "--soft already has the probability of every tag"
         )
+    if out is None:
+        if confidence or soft or to:
+            raise ConfigError("--confidence, --soft and --to need --out FILE")
+        _print(load_tagger(model, device), read_data(data, reading))
+        return
+    refuse_source(out, data)
     jsonl = writing.format == "jsonl-tokens" if writing.format else out.suffix.lower() == ".jsonl"
     if confidence and not jsonl:
         raise ConfigError(f"--confidence needs --out FILE.jsonl (jsonl-tokens); got {out.name}")
-    with using_model(model) as folder:
-        tagger = Tagger.load(folder, device)
+    tagger = load_tagger(model, device)
     sentences = (sentence.unlabeled() for sentence in read_data(data, reading))
     with progress("tagging", "sentences") as update:
         if confidence:
+            formats.refuse_other_file(out, formats.FORMATS["jsonl-tokens"])
             _write_confident(tagger, _with_progress(sentences, update), out)
         else:
             tagged = _soft(tagger, sentences) if soft else tagger.predict(sentences)
             formats.write(_with_progress(tagged, update), out, writing.format, writing.options)
-    say(f"written to {out}")
+    say("; ".join([f"written to {out}", *misfits(tagger)]))
+
+
+def _print(tagger: Any, sentences: Iterable[Sentence]) -> None:
+    for sentence in tagger.predict(sentence.unlabeled() for sentence in sentences):
+        emit(bracketed(sentence))
+    if notes := misfits(tagger):
+        say("; ".join(notes))
+
+
+def bracketed(sentence: Sentence) -> str:
+    """Return the text with its entities in brackets.
+
+    >>> bracketed(Sentence("s1", ("Lena", "left"), ("B-PER", "O")))
+    '[PER Lena] left'
+    """
+    text, at, parts = sentence.located()[0], 0, list[str]()
+    for entity in sentence.entities():
+        parts += [text[at : entity.start], f"[{entity.label} {entity.text}]"]
+        at = entity.end
+    return "".join([*parts, text[at:]])
 
 
 def _with_progress(

@@ -16,23 +16,23 @@ import typer
 
 from seqmix.app.commands.train.evaluate import score_tagger
 from seqmix.app.config import parse_changes
-from seqmix.app.console import count, emit, progress, say
+from seqmix.app.console import count, duration, emit, progress, say
 from seqmix.app.options import (
     Data,
     Device,
     Read,
-    Reading,
+    ReadOptions,
     Seed,
     group,
     parse_read,
     settings_option,
 )
-from seqmix.app.read_data import drawn, labeled_data, read_data
-from seqmix.data.scheme import prefixed
+from seqmix.app.reading.data import drawn, labeled_data, read_data
+from seqmix.data.overwriting import refuse_source
 from seqmix.data.sentence import Sentence
-from seqmix.data.tagset import OUTSIDE
+from seqmix.data.spans import OUTSIDE, prefixed
 from seqmix.errors import DataError
-from seqmix.tagger.settings import enough_steps
+from seqmix.tagger.training.plain import plain_settings
 
 if TYPE_CHECKING:
     from seqmix.tagger import Tagger
@@ -53,11 +53,11 @@ Steps = Annotated[
 Unlabeled = Annotated[
     str | None,
     _training(
-        help="Unlabeled text to learn from too, with the recipe few-labels: "
-        "the encoder reads it, and a student learns it from three teachers."
+        help="Unlabeled text to learn from as well, with the recipe few-labels: the encoder "
+        "is adapted to it, and a student learns from it as three teachers tag it."
     ),
 ]
-Quick = Annotated[bool, _training(help="Ten epochs and no more; with --unlabeled, no teachers.")]
+Quick = Annotated[bool, _training(help="Only ten epochs; with --unlabeled, no teachers.")]
 Limit = Annotated[
     int | None, _training(help="Train on this many sentences, drawn at random with the seed.")
 ]
@@ -91,11 +91,10 @@ def train(
 
     reading = parse_read(read)
     changes = parse_changes(change)
-    settings = Settings(**{"steps": steps, **changes})
-    tagger = Tagger(encoder, head, settings, device)
-    _check_place(out)
+    tagger = Tagger(encoder, head, Settings(**{"steps": steps, **changes}), device)
+    _check_place(out, data, dev, unlabeled, encoder)
     sentences = labeled_data(data, reading)
-    guessed = Reading(None, reading.options)
+    guessed = ReadOptions(None, reading.options)
     dev_sentences = labeled_data(dev, guessed) if dev else []
     text = _text(unlabeled, guessed) if unlabeled else []
     rng = np.random.default_rng(seed)
@@ -108,14 +107,7 @@ def train(
         values = {"tagger": tagger_keys, "training": training}
         tagger = _train_few_labels(values, sentences, text, quick, seed)
     else:
-        if not (quick or settings.steps or "epochs" in changes):
-            length = enough_steps(len(sentences), settings.batch_size)
-            tagger.settings = replace(settings, steps=length)
-        total = tagger.settings.total_steps(len(sentences))
-        counts = f"{count(len(sentences), 'sentence')}, {count(total, 'step')}"
-        say(f"training {encoder} with a {head} head on {counts} on {tagger.device}")
-        with progress("training") as update:
-            tagger.fit(sentences, rng, progress=update)
+        _train_plain(tagger, sentences, quick, rng)
     tagger.save(out)
     say(f"written to {out} after {time.monotonic() - start:.0f} s")
     if dev_sentences:
@@ -123,12 +115,31 @@ def train(
         emit(f"scores on the dev data, {dev}\n{report}")
 
 
-def _text(name: str, reading: Reading) -> list[Sentence]:
+def _text(name: str, reading: ReadOptions) -> list[Sentence]:
     """Return the sentences of unlabeled text."""
     sentences = [sentence for sentence in read_data(name, reading) if len(sentence)]
     if not sentences:
         raise DataError("there is no sentence here; give text with at least one word in it", name)
     return sentences
+
+
+def _train_plain(
+    tagger: Tagger, sentences: Sequence[Sentence], quick: bool, rng: np.random.Generator
+) -> None:
+    """Train on labels alone, saying first what it does and how long it takes."""
+    from seqmix.app.stages.expected import plain_seconds
+
+    if quick:
+        tagger.settings = replace(tagger.settings, lr=tagger.learning_rate)  # the folder tells it
+    else:
+        tagger.settings = plain_settings(tagger.settings, len(sentences), tagger.encoder)
+    total = tagger.settings.total_steps(len(sentences))
+    counts = f"{count(len(sentences), 'sentence')}, {count(total, 'step')}"
+    say(f"training {tagger.encoder} with a {tagger.head} head on {counts} on {tagger.device}")
+    if seconds := plain_seconds(tagger, sentences):
+        say(f"about {duration(seconds)} here")
+    with progress("training") as update:
+        tagger.fit(sentences, rng, progress=update)
 
 
 def _train_few_labels(
@@ -139,17 +150,12 @@ def _train_few_labels(
     seed: int,
 ) -> Tagger:
     """Train with the recipe few-labels, saying first what it does and how long it takes."""
-    from seqmix.app.few_labels import (
-        describe,
-        expected_seconds,
-        few_labels_config,
-        train_few_labels,
-    )
+    from seqmix.app.few_labels import describe, few_labels_config, train_few_labels
+    from seqmix.app.stages.expected import few_labels_seconds
 
     config = few_labels_config(values, quick, seed)
-    seconds = expected_seconds(config, sentences, text)
-    length = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
-    say(f"about {length} here: {describe(config, len(sentences), len(text))}")
+    seconds = few_labels_seconds(config, sentences, text)
+    say(f"about {duration(seconds)} here: {describe(config, len(sentences), len(text))}")
     with ExitStack() as stack:
 
         def watch(stage: str) -> Callable[..., None]:
@@ -184,8 +190,12 @@ def _say_tags(sentences: Sequence[Sentence], name: str) -> None:
     say(f"{'types of span' if types else 'tags'}: {', '.join(tags[:_SHOWN])}{more}")
 
 
-def _check_place(out: Path) -> None:
+def _check_place(out: Path, *sources: str | None) -> None:
     """Fail before the training rather than after it when its result cannot be written."""
+    from seqmix.tagger.model_folders import TAGGER
+
+    refuse_source(out, *sources)
+    TAGGER.refuse_other(out)
     nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise DataError("cannot write here: expected a folder that is writable", nearest)

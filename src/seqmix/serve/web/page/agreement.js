@@ -1,23 +1,27 @@
 // For admins: how well people agree, where they do not, and who they are.
 
 import { get, post } from "./api.js";
+import { drawConfusion, table } from "./by_tag.js";
 import { typed } from "./controls.js";
 import { $, announce, f1, fill, h, number } from "./dom.js";
 import { createEditor } from "./editor.js";
-import { directionOf, written } from "./glyphs.js";
-import { markAt } from "./marks.js";
+import { directionOf } from "./glyphs.js";
 import { shell, stop } from "./shell.js";
-import { markFrame } from "./view.js";
+import { watchTags } from "./tagsync.js";
+import { marked } from "./text.js";
 
 const project = await shell("agreement.html");
+let editors = []; // of the conflicts that are shown
 
 async function start() {
   try {
     const [agreement, conflicts, people] = await Promise.all([get("api/agreement"), get("api/conflicts"), get("api/annotators")]);
     drawAgreement(agreement);
+    await drawConfusion($("confusion"));
     drawConflicts(conflicts.conflicts ?? conflicts);
     drawPeople(people.annotators ?? people);
     $("invite").addEventListener("submit", invite);
+    watchTags(project, retagged);
     $("add").disabled = false; // only now: before the line above, the browser would submit the form itself
   } catch (error) {
     stop(error);
@@ -37,36 +41,45 @@ function drawAgreement({ pairs, overall }) {
 
 // Conflicts: the answers as they were saved, and one more that can be edited and saved.
 
+/** The tags have changed: show the conflicts with those of now, unless somebody is deciding about one. */
+async function retagged({ text }) {
+  if (!editors.some((editor) => editor.touched())) drawConflicts(((conflicts) => conflicts.conflicts ?? conflicts)(await get("api/conflicts")));
+  $("conflicts").prepend(h("p", { class: "quiet-text", role: "status" }, text));
+}
+
 function drawConflicts(conflicts) {
   const host = $("conflicts");
+  editors = [];
   if (!conflicts.length) return fill(host, h("p", {}, "There are no conflicts."));
   fill(host, conflicts.slice(0, 20).map(conflictCard), conflicts.length > 20 && h("p", { class: "quiet-text" }, `${number(conflicts.length - 20)} more after these.`));
 }
 
 function conflictCard(conflict, at) {
   const [host, pager] = [h("div", { id: `conflict-${at}`, class: "sentence", role: "listbox", tabindex: "0", "aria-label": "Your decision", "aria-multiselectable": "true" }), h("div", { class: "pager", hidden: true })];
-  const editor = createEditor({ host, pager, tags: project.tags, direction: project.direction });
+  const [names, known] = [[...project.tags], project.tag_change]; // whoever changes them meanwhile: the server knows what these mean then
+  const editor = createEditor({ host, pager, tags: names, direction: project.direction });
+  editors.push(editor);
   const status = h("span", { class: "quiet-text", role: "status" });
   const take = (spans) => {
     editor.open(conflict, { marks: spans.map((span) => ({ ...span, confidence: null })), sure: null });
     editor.focus();
   };
-  const save = h("button", { type: "button", class: "primary", onclick: () => adjudicate(conflict, editor, card, save, status) }, "Save this");
+  const save = h("button", { type: "button", class: "primary", onclick: () => adjudicate({ ...conflict, known }, editor, card, save, status) }, "Save this");
   const tags = h("div", { class: "tags", role: "group", "aria-label": "Tags" },
-    project.tags.slice(0, 40).map((tag) => h("button", { type: "button", class: `tag c${tag.color}`, onclick: () => { editor.tag(tag.name); editor.focus(); } }, tag.name, tag.key && h("kbd", { "aria-hidden": "true" }, tag.key))),
+    names.slice(0, 40).map((tag) => h("button", { type: "button", class: `tag c${tag.color}`, onclick: () => { editor.tag(tag.name); editor.focus(); } }, tag.name, tag.key && h("kbd", { "aria-hidden": "true" }, tag.key))),
     h("button", { type: "button", onclick: () => { editor.clear(); editor.focus(); } }, "Clear ", h("kbd", { "aria-hidden": "true" }, "x")));
   const card = h("article", { class: "card", "data-id": conflict.id },
     h("div", { class: "versions" }, conflict.answers.map((answer) => version(conflict, answer, () => take(answer.spans)))),
     h("h3", { class: "quiet-text" }, "Your decision"), host, pager, h("div", { class: "dock" }, tags, h("div", { class: "actions" }, save, status)));
-  host.addEventListener("keydown", (event) => keyed(event, editor, save));
+  host.addEventListener("keydown", (event) => keyed(event, editor, save, names));
   editor.open(conflict, { marks: conflict.answers[0].spans.map((span) => ({ ...span, confidence: null })).sort((a, b) => a.start - b.start), sure: null });
   return card;
 }
 
-function keyed(event, editor, save) {
+function keyed(event, editor, save, names) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const pressed = typed(event);
-  const tag = project.tags.find(({ key }) => key === pressed.toLowerCase());
+  const tag = names.find(({ key }) => key === pressed.toLowerCase());
   const actions = { x: editor.clear, X: editor.clearAll, z: editor.undo, Z: editor.redo, Enter: () => save.click() };
   if (!editor.key(event)) {
     if (actions[pressed]) actions[pressed]();
@@ -80,34 +93,22 @@ function keyed(event, editor, save) {
 function version(conflict, { annotator, spans, sure }, take) {
   const key = (span) => `${span.start} ${span.end} ${span.tag}`;
   const shared = (span) => conflict.answers.every(({ spans }) => spans.some((theirs) => key(theirs) === key(span)));
-  const marks = spans.map((span) => ({ ...span, confidence: null })).sort((a, b) => a.start - b.start);
-  const nodes = [];
-  const end = Math.min(conflict.tokens.length, 400);
-  for (let at = 0; at < end; ) {
-    const mark = markAt({ marks }, at);
-    const to = mark ? Math.min(mark.end, end) : at + 1;
-    const inside = [];
-    for (let i = at; i < to; i++) inside.push(i > at && space(conflict, i - 1) ? " " : "", ...written(conflict.tokens[i]));
-    const frame = mark && markFrame(mark, inside, (name) => project.tags.find((tag) => tag.name === name)?.color ?? 0);
-    if (mark && !shared(mark)) {
-      frame.classList.add("differs");
-      frame.append(h("span", { class: "unseen" }, ` (${mark.tag}, not agreed) `));
-    }
-    nodes.push(...(mark ? [frame] : inside), space(conflict, to - 1) ? " " : "");
-    at = to;
-  }
+  const frame = (mark, node) => {
+    if (shared(mark)) return;
+    node.classList.add("differs");
+    node.append(h("span", { class: "unseen" }, "(not agreed) "));
+  };
   return h("section", { class: "version", "aria-label": `${annotator}’s answer` },
     h("h4", {}, sure?.length ? `${annotator} (sure of one part only)` : annotator, h("button", { type: "button", class: "quiet", onclick: take, "aria-label": `Use ${annotator}’s answer` }, "Use this")),
-    h("p", { class: "text", dir: directionOf(conflict.tokens, project.direction) }, nodes, end < conflict.tokens.length && "…"));
+    h("p", { class: "text", dir: directionOf(conflict.tokens, project.direction) }, marked(conflict, spans, project.tags, frame)));
 }
-
-const space = (conflict, at) => conflict.spaces?.[at] ?? true;
 
 async function adjudicate(conflict, editor, card, save, status) {
   save.disabled = true;
   fill(status, "Saving …");
   try {
-    await post("api/adjudications", { id: conflict.id, spans: editor.answer().spans, version: conflict.version ?? 0 });
+    await post("api/adjudications", { id: conflict.id, spans: editor.answer().spans, version: conflict.version ?? 0, tag_change: conflict.known });
+    editors = editors.filter((other) => other !== editor);
     announce("Decision saved.");
     card.replaceChildren(h("p", { class: "quiet-text" }, "Decided and saved: ", conflict.tokens.slice(0, 12).join(" ").slice(0, 120)));
   } catch (error) {
@@ -120,7 +121,13 @@ async function adjudicate(conflict, editor, card, save, status) {
 // People.
 
 function drawPeople(people) {
-  fill($("people"), people.map((person) => h("li", {}, person.name, person.admin ? " (admin)" : "")));
+  const kinds = { labeled: "Labeled", skipped: "Skipped", discarded: "Discarded", bulk: "Accepted in one go" };
+  const shown = Object.keys(kinds).filter((kind) => kind === "labeled" || people.some((person) => person[kind]));
+  const rows = people.map((person) => [
+    `${person.name}${person.admin ? " (admin)" : person.model ? " (language model)" : ""}`,
+    ...shown.map((kind) => number(person[kind])), person.each === null ? "–" : `${person.each.toFixed(1)} s`,
+  ]);
+  fill($("people"), table(["Name", ...shown.map((kind) => kinds[kind]), "An answer takes"], rows));
 }
 
 async function invite(event) {

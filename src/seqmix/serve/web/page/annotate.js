@@ -1,30 +1,42 @@
 // The main page: one sentence after another. Nothing is reported as saved before the server has confirmed it.
 
+import { about } from "./about.js";
 import { get, post } from "./api.js";
+import { followTags } from "./by_tag.js";
+import { createTalk } from "./comments.js";
+import { createContext } from "./context.js";
 import { bind } from "./controls.js";
-import { $, announce, fill, h, many, number, percent, sentence } from "./dom.js";
+import { $, announce, fill, h, many, number, sentence } from "./dom.js";
 import { createEditor } from "./editor.js";
 import { readable, snippet } from "./glyphs.js";
-import { withKeys } from "./keys.js";
 import { markdown } from "./markdown.js";
 import { same } from "./marks.js";
 import { drafts, stopwatch, visited } from "./memory.js";
+import { createOffers } from "./offers.js";
 import { drawHistory, drawStatus } from "./panel.js";
+import { createSame } from "./same.js";
 import { shell, stop } from "./shell.js";
 import { createTagbar } from "./tagbar.js";
+import { createTagSync } from "./tagsync.js";
 
 const EVERY = 4000; // milliseconds between two requests for the status
 const project = await shell("./");
 
 async function start() {
-  let current = null, busy = false, retry = null, generation = null, past = visited.all();
-  let last; // the answer an undo takes back, by its seq; null: none, undefined: not yet asked for
+  let current = null, busy = false, retry = null, generation = null, size = null, past = visited.all();
+  let last; // what an undo takes back: an answer by its `seq`, or a `batch`; null: nothing, undefined: not yet asked for
   const clock = stopwatch();
   const work = $("work"); // kept, since `stop` takes it off the page
   const tagbar = createTagbar(project.tags, use);
   const editor = createEditor({
     host: $("sentence"), pager: $("pager"), tags: project.tags, direction: project.direction, changed: edited, brush: () => tagbar.brush(),
   });
+
+  const context = createContext(project.direction, (text) => say(text, true));
+  const offers = createOffers(editor, say);
+  const talk = createTalk({ host: $("talk"), button: $("flag"), stop, left: () => editor.focus() });
+  const tagsync = createTagSync({ project, editor, current: () => current, redraw: () => [tagbar.redraw(), (past = visited.all()), drawHistory(past, current?.id, open), everywhere.opened()], say });
+  const everywhere = createSame({ editor, current: () => current, send: guarded, say, done: (latest) => (last = latest) });
 
   function use(name, how) {
     if (!current || busy) return;
@@ -35,8 +47,9 @@ async function start() {
 
   function edited() {
     if (!current) return;
-    if (editor.touched()) drafts.keep(current, editor.state());
+    if (editor.touched()) drafts.keep(current, editor.state(), project.tag_change);
     const sure = editor.sureText();
+    everywhere.changed();
     $("part").hidden = !sure;
     $("part").textContent = sure ? `Only this part will count: ${sure.map((text) => `“${text}”`).join(", ")}. The rest stays unlabeled.` : "";
   }
@@ -47,12 +60,13 @@ async function start() {
     await guarded("The next sentence could not be loaded.", async () => show(await get("api/next"), note), () => next(note));
   }
 
-  async function open(id, note = "") {
-    const fetched = async () => show({ ...(await get(`api/sentences/${encodeURIComponent(id)}`)), back: true }, note);
-    await guarded("That answer could not be loaded.", fetched, () => open(id, note));
+  /** Go back to a sentence; with `seq`, to correct this answer to it, which may be that of somebody else. */
+  async function open(id, note = "", seq = null) {
+    const path = seq === null ? `api/sentences/${encodeURIComponent(id)}` : `api/answers/${seq}`;
+    await guarded("That answer could not be loaded.", async () => show({ ...(await get(path)), back: true }, note), () => open(id, note, seq));
   }
 
-  function show(sent, note) {
+  async function show(sent, note) {
     current = sent.sentence && { ...sent, ...sent.sentence };
     work.hidden = !current;
     $("finished").hidden = Boolean(current);
@@ -61,10 +75,13 @@ async function start() {
       announce($("why").textContent);
       return say(note);
     }
-    const draft = drafts.of(current);
-    editor.open(current, draft);
+    const draft = await tagsync.upToDate(drafts.of(current));
+    editor.open(offers.of(current), draft);
+    everywhere.opened();
+    talk.of(current);
+    context.of(current.id);
     clock.start();
-    $("stream").textContent = about(current);
+    $("stream").textContent = about(current, offers);
     $("leave").hidden = !current.back;
     drawHistory(past, current.id, open);
     say(draft ? `${note} Your unsaved marks are back.`.trim() : note);
@@ -72,14 +89,12 @@ async function start() {
     announce(`${note} ${current.tokens.slice(0, 60).map(readable).join(" ")}. ${editor.summary()}.`);
   }
 
-  function about({ stream, suggestion, generation, answer, back }) {
-    if (back) return answer ? "Your earlier answer: correct it and save it again." : "You took your answer back: answer again.";
-    if (stream === "audit") return "Audit: drawn at random and shown without suggestions, so that the F1 estimate is unbiased.";
-    if (stream === "overlap") return "Second answer: a colleague has labeled this sentence too.";
-    if (!suggestion) return generation ? "No suggestion for this sentence." : "No suggestion yet: the first model needs some answers.";
-    const least = Math.min(1, ...suggestion.spans.map((span) => span.confidence ?? 0));
-    if (suggestion.spans.length) return `The model is at least ${percent(least)} sure of each mark. Dashed marks are its suggestions.`;
-    return `The model finds nothing to mark here, and is at least ${percent(suggestion.confidence ?? 0)} sure of each token.`;
+  /** Show the sentence that the address names, as a link on the page of answers does, or else the next one. */
+  async function arrive() {
+    const wanted = new URLSearchParams(location.hash.slice(1));
+    if (!wanted.get("id")) return next();
+    history.replaceState(null, "", location.pathname); // a reload shows the next sentence
+    await open(wanted.get("id"), "", wanted.get("answer"));
   }
 
   // Answering. While `busy`, a second Enter is ignored until the first has been answered.
@@ -131,27 +146,33 @@ async function start() {
     let saved = false;
     await guarded("Not saved.", async () => {
       say("Saving …");
-      last = (await post("api/annotations", { id: mine.id, version: mine.version, ...response, seconds: clock.seconds() })).seq;
+      const content = { id: mine.id, version: mine.version, spans: response.spans, tag_change: project.tag_change };
+      const sent = decides(mine) ? post("api/adjudications", content) : post("api/annotations", { ...content, sure: response.sure, sources: offers.seen(), seconds: clock.seconds() });
+      last = { seq: (await sent).seq };
       saved = true;
     }, () => save(true));
     if (saved) await settled(mine, { kind: "label", ...response }, "Saved.");
   }
 
-  async function skip() {
+  /** Skip the sentence, or discard it: both are answers without marks. */
+  async function pass(kind, done) {
     const mine = current;
+    if (decides(mine)) return kind === "skip" ? next() : say("Only who gave this answer can discard the sentence.", true);
     let saved = false;
-    await guarded("Not skipped.", async () => {
-      last = (await post("api/skip", { id: mine.id, version: mine.version, seconds: clock.seconds() })).seq;
+    await guarded(`Not ${done.toLowerCase()}`, async () => {
+      last = { seq: (await post(`api/${kind}`, { id: mine.id, version: mine.version, seconds: clock.seconds() })).seq };
       saved = true;
-    }, skip);
-    if (saved) await settled(mine, { kind: "skip", spans: [], sure: null }, "Skipped.");
+    }, () => pass(kind, done));
+    if (saved) await settled(mine, { kind, spans: [], sure: null }, done);
   }
 
   async function settled(mine, response, note) {
     current = null; // what is still on the screen can no longer be edited
+    context.of(null);
+    talk.of(null);
     say(note);
     drafts.drop(mine);
-    visited.add({ id: mine.id, text: snippet(mine), ...response });
+    if (!decides(mine)) visited.add({ id: mine.id, text: snippet(mine), ...response });
     past = visited.all();
     drawHistory(past, null, open);
     await next(note);
@@ -161,6 +182,7 @@ async function start() {
   /** Show what the server has: the sentence was answered by somebody else, in another tab, or by a request whose reply was lost. */
   async function stale(error) {
     const [mine, response] = [current, editor.answer()];
+    if (mine.corrects) return drafts.drop(mine), next(error.message);
     try {
       const fresh = await get(`api/sentences/${encodeURIComponent(mine.id)}`);
       if (fresh.answer && same(fresh.answer, response)) return await settled(mine, { kind: "label", ...response }, "Saved: the server already had it.");
@@ -176,7 +198,7 @@ async function start() {
   }
 
   async function undo() {
-    if (current && editor.undo()) return;
+    if (current && (everywhere.undo() || editor.undo())) return;
     let latest = last;
     if (latest === undefined) await guarded("The answer was not taken back.", async () => (latest = (await get("api/status")).answers.last), undo);
     if (latest === null) return say("There is no answer to take back.");
@@ -184,13 +206,20 @@ async function start() {
   }
 
   /** The request names its answer: when it is repeated after a lost reply, only one answer is taken back. */
-  async function takeBack(seq) {
+  async function takeBack({ seq, batch }) {
     let taken = null;
-    const sent = async () => (taken = await post("api/undo", { seq }).catch((error) => (error.kind === "stale" ? { error } : Promise.reject(error))));
-    await guarded("The answer was not taken back.", sent, () => takeBack(seq));
+    const undone = () => (batch ? post(`api/batches/${batch}/undo`, {}) : post("api/undo", { seq }));
+    const sent = async () => (taken = await undone().catch((error) => (error.kind === "stale" ? { error } : Promise.reject(error))));
+    await guarded("The answer was not taken back.", sent, () => takeBack({ seq, batch }));
     if (!taken) return;
     if (taken.error) return say(taken.error.message);
     last = taken.last;
+    if (taken.batch) {
+      if (current?.id === taken.here.id) editor.untagAll(taken.here.spans);
+      refresh();
+      return say(`Took back what was done in one go${taken.cancelled ? `: ${many(taken.cancelled, "answer")}` : ""}.`, true);
+    }
+    if (taken.decision) return next("Decision taken back.");
     const before = past.find((answer) => answer.id === taken.id);
     visited.remove(taken.id);
     past = visited.all();
@@ -205,6 +234,7 @@ async function start() {
     if (current?.id !== id) return;
     const marks = before.spans.map((span) => ({ ...span, confidence: null }));
     editor.open(current, { marks, sure: before.sure?.length ? before.sure : null });
+    everywhere.opened();
   }
 
   async function back() {
@@ -223,7 +253,9 @@ async function start() {
       if (!work.isConnected) return;
       drawStatus(status, project);
       last ??= status.answers.last;
-      takeUp(status.tags);
+      await tagsync.follow(status.tag_change);
+      if (size !== null && status.answers.sentences > size) await grown(status.answers.sentences - size);
+      size = status.answers.sentences;
       const now = status.model?.generation ?? null;
       if (generation !== null && now !== null && now > generation) say(`Model ${now} is ready: the sentences are in a new order.`, true);
       generation = now ?? generation;
@@ -233,13 +265,9 @@ async function start() {
     }
   }
 
-  /** Add the tags that are new since the page was opened. */
-  function takeUp(names) {
-    const fresh = names.filter((name) => !project.tags.some((tag) => tag.name === name));
-    if (!fresh.length) return;
-    project.tags.splice(0, Infinity, ...withKeys(names.map((name, at) => ({ name, color: at, key: at < 9 ? String(at + 1) : null }))));
-    tagbar.redraw();
-    say(`New tags: ${fresh.join(", ")}.`, true);
+  async function grown(more) {
+    if (current || busy) return say(`${many(more, "new sentence")} in this project.`, true);
+    await next(`${many(more, "new sentence")} in this project.`);
   }
 
   function say(text, aloud = false) {
@@ -248,17 +276,21 @@ async function start() {
   }
 
   bind({
-    Enter: () => (retry ? retry() : current && save()), s: () => current && skip(), z: undo, Z: () => editor.redo(), x: () => current && editor.clear(),
-    X: () => current && editor.clearAll(), p: () => current && editor.sure(), n: () => editor.jump(true), N: () => editor.jump(false), Backspace: back, leave: () => next(),
+    Enter: () => (retry ? retry() : current && save()), s: () => current && pass("skip", "Skipped."), Delete: () => current && pass("discard", "Discarded."), z: undo, Z: () => editor.redo(), x: () => current && editor.clear(),
+    X: () => current && editor.clearAll(), p: () => current && !decides(current) && editor.sure(), m: () => current && everywhere.apply(), F: talk.flag, C: talk.write, n: () => editor.jump(true), N: () => editor.jump(false), Backspace: back, ".": () => current && context.toggle(), ",": () => current && offers.toggle(), leave: () => next(),
   }, { editor, tagbar, use, editing: () => current && !busy, waiting: () => busy });
   fill($("guidelines"), project.guidelines?.trim() ? markdown(project.guidelines) : h("p", { class: "quiet-text" }, "This project has no guidelines yet. Write them in guidelines.md in the project folder."));
   document.addEventListener("visibilitychange", () => !document.hidden && refresh());
   setInterval(() => !document.hidden && refresh(), EVERY);
 
-  $("count").textContent = many(project.sentences, "sentence");
   if (!project.annotator.admin) for (const link of document.querySelectorAll("[data-admin]")) link.remove();
-  await next();
+  followTags();
+  addEventListener("hashchange", () => location.hash.startsWith("#id=") && arrive());
+  await arrive();
   await refresh();
 }
+
+/** Whether saving decides about the answer of somebody else. */
+const decides = ({ corrects }) => corrects?.kind === "adjudicate";
 
 if (project) await start();

@@ -3,7 +3,7 @@
 import { $, fill } from "./dom.js";
 import { helpKeys } from "./keys.js";
 
-const BUTTONS = { save: "Enter", skip: "s", undo: "z", clear: "x", sure: "p", leave: "leave", retry: "Enter" };
+const BUTTONS = { save: "Enter", skip: "s", discard: "Delete", undo: "z", clear: "x", sure: "p", leave: "leave", context: ".", flag: "F", comment: "C", suggestions: ",", retry: "Enter" };
 
 /** Bind `actions` to keys and buttons; `editor` moves, `use` tags, and nothing happens while `waiting` for the server. */
 export function bind(actions, { editor, tagbar, use, editing, waiting }) {
@@ -34,7 +34,7 @@ export function bind(actions, { editor, tagbar, use, editing, waiting }) {
   for (const [id, name] of Object.entries(BUTTONS)) {
     $(id).addEventListener("click", () => {
       if (!waiting()) all[name]();
-      editor.focus();
+      if (name !== "C") editor.focus(); // a comment is typed elsewhere
     });
   }
   $("open-help").addEventListener("click", help);

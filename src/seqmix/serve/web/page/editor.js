@@ -9,7 +9,7 @@ import { sentenceView } from "./view.js";
 export function createEditor({ host, pager, tags, direction, changed = () => {}, brush = () => null }) {
   const colors = (name) => tags.find((tag) => tag.name === name)?.color ?? 0;
   const view = sentenceView(host, pager, colors, (at) => select(clamp(at), clamp(at)));
-  let sent = { tokens: [] }, state = marks.opened({}), past = [], future = [];
+  let sent = { tokens: [] }, state = marks.opened({}), hints = [], past = [], future = [];
   let cursor = 0, anchor = 0, live = false; // live: selected by a person, so a tag button applies to it
 
   const clamp = (at) => Math.max(0, Math.min(sent.tokens.length - 1, at));
@@ -17,14 +17,14 @@ export function createEditor({ host, pager, tags, direction, changed = () => {},
   const text = (start, end) => sent.tokens.slice(start, Math.min(end, start + 12)).map(readable).join(" ");
 
   function open(sentence, draft = null) {
-    [sent, past, future, cursor, anchor, live] = [sentence, [], [], 0, 0, false];
+    [sent, hints, past, future, cursor, anchor, live] = [sentence, sentence.hints ?? [], [], [], 0, 0, false];
     state = draft ?? marks.opened(sentence);
     view.open(sentence, directionOf(sentence.tokens, direction));
     redraw();
   }
 
   function redraw() {
-    view.draw(state, range());
+    view.draw(state, range(), pointers());
     changed();
   }
 
@@ -39,19 +39,55 @@ export function createEditor({ host, pager, tags, direction, changed = () => {},
   function select(from, to, pointed = true) {
     const before = Math.floor(cursor / view.step());
     [anchor, cursor, live] = [from, to, pointed];
-    if (Math.floor(cursor / view.step()) !== before || !host.querySelector(`[data-at="${cursor}"]`)) view.draw(state, range());
+    if (Math.floor(cursor / view.step()) !== before || !host.querySelector(`[data-at="${cursor}"]`)) view.draw(state, range(), pointers());
     else view.paint(range());
     changed();
   }
 
   function tag(name) {
-    const { start, end } = range();
     if (!sent.tokens.length) return;
+    const { start, end } = hinted(range());
     const next = marks.tagged(state, start, end, name);
     const mark = marks.markAt(next, start);
     anchor = cursor = clamp(mark.end - 1);
     live = false;
     change(next, `${name}: ${text(mark.start, mark.end)}`);
+  }
+
+  /** The hints where nothing is marked yet. */
+  const pointers = () => hints.filter((hint) => !marks.marksIn(state, hint.start, hint.end).length);
+
+  /** A single token inside a hint means the whole hint; but not what the model is hardly sure of. */
+  const hinted = ({ start, end }) => (end - start === 1 && pointers().find((hint) => !hint.weak && hint.start <= start && start < hint.end)) || { start, end };
+
+  /** Show these suggestions in place of those that nobody has confirmed. */
+  function suggest(spans, untagged) {
+    hints = untagged;
+    change(marks.withSuggestions(state, spans));
+  }
+
+  /** Mark nothing there and be sure of it. */
+  function untag(start, end) {
+    const next = marks.cleared(state, start, end);
+    change(next.sure && !marks.isSure(next, start) ? marks.sureOf(next, start, end) : next);
+  }
+
+  /** Give all marks, also those an undo brings back, the tags that `now(tag)` returns; without one they go. */
+  function rename(now) {
+    const renamed = (one) => ({ ...one, marks: one.marks.map((mark) => ({ ...mark, tag: now(mark.tag) })).filter((mark) => mark.tag) });
+    [state, past, future] = [renamed(state), past.map(renamed), future.map(renamed)];
+    redraw();
+  }
+
+  /** Tag several places in one change. */
+  function tagAll(places, name) {
+    change(places.reduce((next, [start, end]) => marks.tagged(next, start, end, name), state));
+  }
+
+  /** Remove these marks in one change, if they are still what they were. */
+  function untagAll(spans) {
+    const gone = ({ start, end, tag }) => spans.some((span) => span.start === start && span.end === end && span.tag === tag);
+    if (state.marks.some(gone)) change({ ...state, marks: state.marks.filter((mark) => !gone(mark)) });
   }
 
   function clear() {
@@ -82,7 +118,8 @@ export function createEditor({ host, pager, tags, direction, changed = () => {},
 
   /** Move to the next or the previous mark. */
   function jump(forward) {
-    const mark = forward ? state.marks.find((m) => m.start > cursor) : state.marks.findLast((m) => m.end <= cursor);
+    const stops = [...state.marks, ...pointers()].sort((a, b) => a.start - b.start);
+    const mark = forward ? stops.find((m) => m.start > cursor) : stops.findLast((m) => m.end <= cursor);
     if (mark) select(mark.end - 1, mark.start);
     else announce(forward ? "No next mark." : "No previous mark.");
     view.reveal(cursor);
@@ -157,9 +194,10 @@ export function createEditor({ host, pager, tags, direction, changed = () => {},
   }
 
   return {
-    open, key, tag, clear, clearAll, sure, jump,
+    open, key, tag, tagAll, untag, untagAll, rename, clear, clearAll, sure, jump, suggest,
     undo: () => stepBack(past, future, "Change undone."),
     redo: () => stepBack(future, past, "Change redone."),
+    point: (start, end) => select(start, end - 1),
     focus: () => host.focus({ preventScroll: true }),
     answer: () => marks.answer(state),
     state: () => state,

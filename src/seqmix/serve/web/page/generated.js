@@ -1,4 +1,4 @@
-// What SeqMix generated from the labels: each sentence with its two parents, the weight, the mixed labels, and a veto.
+// What was generated from the labels: each sentence with its parents, for SeqMix the weight and the mixed labels, and a veto.
 
 import { get, post } from "./api.js";
 import { $, announce, fill, h, many, percent } from "./dom.js";
@@ -6,6 +6,10 @@ import { directionOf, readable, written } from "./glyphs.js";
 import { shell, stop } from "./shell.js";
 
 const PAGE = 20;
+const METHODS = {
+  mention: { text: "Each sentence is one of yours, in which mentions are replaced by other mentions of the same type.", other: "Use SeqMix instead" },
+  sub: { text: "SeqMix takes two labeled sentences, mixes a stretch of one with a stretch of the other, and trains on the result. The labels are mixed with the same weight λ.", other: "Replace mentions instead" },
+};
 const SHOWN = 400; // tokens of one sentence that are drawn
 const project = await shell("generated.html");
 
@@ -16,7 +20,8 @@ async function start() {
     $("more").disabled = true;
     $("trouble").hidden = true;
     try {
-      const { generated, total } = await get(`api/generated?offset=${shown}&limit=${PAGE}`);
+      const { generated, total, variant } = await get(`api/generated?offset=${shown}&limit=${PAGE}`);
+      drawMethod(variant);
       $("cards").append(...generated.map(card));
       shown += generated.length;
       $("more").hidden = shown >= total || !generated.length;
@@ -31,8 +36,30 @@ async function start() {
     $("more").disabled = false;
   }
 
+  if (!project.annotator.admin) for (const node of document.querySelectorAll("[data-admin]")) node.remove();
   $("more").addEventListener("click", more);
   await more();
+}
+
+/** How sentences are generated, and for admins the button that changes it. */
+function drawMethod(variant) {
+  const method = METHODS[variant];
+  $("method").textContent = method?.text ?? (variant === "none" ? "This project generates no sentences." : `These sentences are generated with ${variant}.`);
+  const button = $("switch");
+  if (!button) return;
+  button.hidden = !method;
+  button.textContent = method?.other ?? "";
+  button.onclick = async () => {
+    button.disabled = true;
+    try {
+      drawMethod((await post("api/augmentation", { seqmix: variant === "mention" })).variant);
+      $("switched").textContent = "This takes effect with the next model.";
+    } catch (error) {
+      if (error.kind === "login") return stop(error);
+      $("switched").textContent = error.message;
+    }
+    button.disabled = false;
+  };
 }
 
 function card(item) {

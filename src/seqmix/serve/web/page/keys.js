@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 
-const RESERVED = new Set("xzspn");
+const RESERVED = new Set("xzspnm");
 const DIGITS = [..."123456789"];
 const LETTERS = [..."abcdefghijklmnopqrstuvwxyz"].filter((letter) => !RESERVED.has(letter));
 
@@ -22,15 +22,16 @@ export function withKeys(tags) {
 const HELP = [
   ["Move", [
     [["←", "→"], "to the previous or the next token"], [["↑", "↓"], "one line up or down"], [["Home", "End"], "to the first or the last token"],
-    [["Shift+→"], "select several tokens; with any of these keys"], [["n", "Shift+N"], "to the next or the previous mark"],
+    [["Shift+→"], "select several tokens; with any of these keys"], [["n", "Shift+N"], "to the next or the previous mark, or to a name that a source points at"],
+    [[","], "hide or show all suggestions that nobody has confirmed"], [["."], "show or hide the text around the sentence in its document"],
   ]],
   ["Mark", [
     [["1", "…", "9", "a", "…"], "tag the selection, or change the tag of a mark"], [["/"], "find a tag by its name"], [["x"], "clear the mark under the cursor"],
-    [["Shift+X"], "clear all marks"], [["p"], "sure of this part only: the rest stays unlabeled"], [["Esc"], "cancel the selection or the chosen tag"],
+    [["m"], "mark the same text everywhere: here, in your answers, in open sentences"], [["Shift+X"], "clear all marks"], [["p"], "sure of this part only: the rest stays unlabeled"], [["Esc"], "cancel the selection or the chosen tag"],
   ]],
   ["Answer", [
-    [["Enter"], "accept what is shown, save, continue"], [["s"], "skip this sentence"], [["z"], "undo the last change; if there is none, the last answer"],
-    [["Shift+Z"], "redo the change"], [["Backspace"], "back to the previous answer, to correct it"], [["?"], "this help"],
+    [["Enter"], "accept what is shown, save, continue"], [["s"], "skip this sentence: it comes back"], [["Delete"], "discard it: bad text that nobody should see again"], [["z"], "undo the last change; if there is none, the last answer"],
+    [["Shift+F"], "flag the sentence, or remove the flag"], [["Shift+C"], "comment on it"], [["Shift+Z"], "redo the change"], [["Backspace"], "go back to the previous answer to correct it"], [["?"], "this help"],
   ]],
 ];
 

@@ -1,12 +1,21 @@
 // The marks of one sentence as values: every function returns a new state and leaves the old one alone, so undo is a list of states.
-// A mark is {start, end, tag, confidence}: tokens start up to but not including end. confidence is null once a person has confirmed it.
+// A mark is {start, end, tag, confidence, by}: tokens start up to but not including end. confidence is null once a person has confirmed it; by names what suggested it.
 // Marks are sorted and never overlap. `sure` is null (the whole sentence counts) or sorted ranges [a, b) that do not touch.
 
 /** A fresh state for a sentence as the server sent it: an earlier answer, else the model's suggestion, else nothing. */
 export function opened(sent) {
   const spans = sent.answer ? sent.answer.spans : (sent.suggestion?.spans ?? []);
-  const marks = spans.map(({ start, end, tag, confidence }) => ({ start, end, tag, confidence: sent.answer ? null : (confidence ?? 0) }));
+  const marks = spans.map((span) => (sent.answer ? { start: span.start, end: span.end, tag: span.tag, confidence: null } : suggested(span)));
   return { marks: sorted(marks), sure: sent.answer?.sure?.length ? joined(sent.answer.sure) : null };
+}
+
+const suggested = ({ start, end, tag, confidence, by }) => ({ start, end, tag, confidence: confidence ?? 0, ...(by && { by }) });
+
+/** Replace the suggestions that nobody has confirmed by these, where nothing is marked. */
+export function withSuggestions(state, spans) {
+  const kept = state.marks.filter((mark) => mark.confidence === null);
+  const free = ({ start, end }) => !kept.some((mark) => mark.start < end && start < mark.end);
+  return { ...state, marks: sorted([...kept, ...spans.filter(free).map(suggested)]) };
 }
 
 /** The place of the first mark that ends behind `at`. */

@@ -16,10 +16,10 @@ const write = (key, value) => {
   }
 };
 
-/** Marks by sentence and version: reloading the page or opening an earlier answer loses none. No text is kept. */
+/** Marks by sentence and version: reloading the page or opening an earlier answer loses none. No text is kept, but the last change of the tags that they know. */
 export const drafts = {
   of: ({ id, version }) => read(`draft ${version} ${id}`, null),
-  keep: ({ id, version }, state) => write(`draft ${version} ${id}`, state),
+  keep: ({ id, version }, state, change) => write(`draft ${version} ${id}`, { ...state, change }),
   drop: ({ id, version }) => write(`draft ${version} ${id}`, null),
 };
 
@@ -29,6 +29,7 @@ const KEPT = 40;
 export const visited = {
   all: () => read("answers", []),
   add: (answer) => write("answers", [answer, ...visited.all().filter(({ id }) => id !== answer.id)].slice(0, KEPT)),
+  rename: (now) => write("answers", visited.all().map((answer) => ({ ...answer, spans: answer.spans.map((span) => ({ ...span, tag: now(span.tag) })).filter((span) => span.tag) }))),
   remove: (id) => write("answers", visited.all().filter((answer) => answer.id !== id)),
 };
 

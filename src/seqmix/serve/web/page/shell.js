@@ -1,10 +1,11 @@
-// What the three pages share: the top bar, the theme, and the notice for when the server cannot be used.
+// What the pages share: the top bar, the theme, and the notice for when the server cannot be used.
 
 import { get } from "./api.js";
 import { $, fill, h } from "./dom.js";
 import { withKeys } from "./keys.js";
 
-const PAGES = [["./", "Annotate"], ["generated.html", "Generated"], ["agreement.html", "Team"]];
+const PAGES = [["./", "Annotate"], ["answers.html", "Answers"], ["review.html", "Review"], ["sources.html", "Sources"], ["tags.html", "Tags"], ["generated.html", "Generated"], ["agreement.html", "Team"]];
+const FOR_ADMINS = ["tags.html", "agreement.html"];
 
 /** Draw the top bar and return the project; if that fails, show why and return null. */
 export async function shell(here) {
@@ -14,7 +15,7 @@ export async function shell(here) {
     project.tags = withKeys(project.tags);
     document.title = `${project.name} · ${PAGES.find(([href]) => href === here)[1]}`;
     $("project").textContent = project.name;
-    const links = PAGES.filter(([href]) => href !== "agreement.html" || project.annotator.admin);
+    const links = PAGES.filter(([href]) => !FOR_ADMINS.includes(href) || project.annotator.admin);
     fill($("pages"), links.map(([href, name]) => h("a", { href, "aria-current": href === here ? "page" : null }, name)));
     $("who").textContent = project.annotator.name;
     return project;

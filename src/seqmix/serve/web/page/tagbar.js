@@ -21,6 +21,7 @@ export function createTagbar(tags, use) {
 
   function close() {
     [typed, input.value] = ["", ""];
+    if (!tags.some(({ name }) => name === brush)) brush = null; // it was renamed or retired
     input.parentElement.hidden = tags.length <= 12;
     draw();
   }

@@ -11,7 +11,7 @@ const GLUED = 24; // longest token, in letters, that stays on one line with its 
 
 /** Draw tokens of `sent` into `host`; `colors` maps a tag to its color number. `state` and `selection` come with each call. */
 export function sentenceView(host, pager, colors, move) {
-  let sent = null, first = 0, size = WINDOW, options = [], painted = [], shown = [];
+  let sent = null, first = 0, size = WINDOW, options = [], painted = [], shown = [], hints = [];
 
   function open(sentence, direction) {
     [sent, first, size, options, painted, shown] = [sentence, 0, WINDOW, [], [], []];
@@ -23,7 +23,8 @@ export function sentenceView(host, pager, colors, move) {
   const last = () => Math.min(first + size, sent.tokens.length);
 
   /** Draw everything: the marks or the window have changed. */
-  function draw(state, selection) {
+  function draw(state, selection, pointers = []) {
+    hints = pointers;
     if (selection.cursor < first || selection.cursor >= last()) first = Math.floor(selection.cursor / size) * size;
     const nodes = [];
     options = [];
@@ -51,10 +52,11 @@ export function sentenceView(host, pager, colors, move) {
   function token(at, mark, state) {
     const text = sent.tokens[at];
     const sure = isSure(state, at);
+    const hint = hints.find(({ start, end }) => start <= at && at < end);
     const node = h("span", {
-      id: `${host.id}-${at}`, class: `token${sure ? "" : " unsure"}${state.sure && sure ? " sure" : ""}`, role: "option", "data-at": at,
-      "aria-selected": "false", "aria-label": spoken(text, mark, at) + (sure ? "" : ", not sure"),
-      "aria-setsize": sent.tokens.length, "aria-posinset": at + 1, title: isCut(text) ? `${number(text.length)} characters` : null,
+      id: `${host.id}-${at}`, class: `token${sure ? "" : " unsure"}${state.sure && sure ? " sure" : ""}${hint ? " hint" : ""}`, role: "option", "data-at": at,
+      "aria-selected": "false", "aria-label": spoken(text, mark, at) + (hint ? `, perhaps a name, says ${hint.by}` : "") + (sure ? "" : ", not sure"),
+      "aria-setsize": sent.tokens.length, "aria-posinset": at + 1, title: isCut(text) ? `${number(text.length)} characters` : hint ? `${hint.by} points here; n jumps to it, and a tag marks all of it` : null,
     }, written(text));
     options.push(node);
     return node;
@@ -144,7 +146,7 @@ export function markFrame(mark, inside, colors, sure = true) {
   const suggested = mark.confidence !== null && mark.confidence !== undefined;
   const chip = h("span", { class: "chip", "aria-hidden": "true", "data-mark": mark.start },
     h("span", { class: "name" }, mark.tag),
-    suggested && h("span", { class: "confidence" }, percent(mark.confidence), h("span", { class: "bar", "--share": percent(mark.confidence) })),
+    suggested && origin(mark),
     h("span", { class: "remove", "data-remove": mark.start, title: "Remove" }, "×"));
   const last = inside.at(-1);
   const length = (last.textContent ?? last).length;
@@ -152,11 +154,24 @@ export function markFrame(mark, inside, colors, sure = true) {
   return h("span", { class: `mark c${colors(mark.tag)}${suggested ? " suggested" : ""}${sure ? "" : " unsure"}`, role: "presentation" }, inside.slice(0, -1), glued);
 }
 
+/** What suggested a mark: the names of the sources, and how confident the model is. */
+function origin({ by = ["model"], confidence }) {
+  const sources = by.filter((name) => name !== "model");
+  const model = sources.length < by.length;
+  return [
+    sources.length > 0 && h("span", { class: "source" }, sources.join(" · ")),
+    model && h("span", { class: "confidence" }, percent(confidence), h("span", { class: "bar", "--share": percent(confidence) })),
+  ];
+}
+
 function spoken(text, mark, at) {
   const word = readable(text);
   if (!mark) return word;
   const part = mark.end - mark.start === 1 ? "" : at === mark.start ? " begins" : at === mark.end - 1 ? " ends" : " continues";
-  const suggested = mark.confidence !== null ? `, suggested, ${Math.round(100 * mark.confidence)} percent` : "";
+  const { by = ["model"] } = mark;
+  const sources = by.filter((name) => name !== "model").join(" and ");
+  const confidence = by.includes("model") ? `, ${Math.round(100 * mark.confidence)} percent` : "";
+  const suggested = mark.confidence !== null ? `, suggested${sources && ` by ${sources}`}${confidence}` : "";
   return `${word}, ${mark.tag}${part}${suggested}`;
 }
 

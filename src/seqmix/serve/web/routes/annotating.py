@@ -1,4 +1,4 @@
-"""Routes for annotating: the project, the next sentence, save, skip, undo, go back."""
+"""Routes for annotating: the project, the next sentence, save, skip, discard, undo, go back."""
 
 from __future__ import annotations
 
@@ -7,14 +7,26 @@ from typing import Any
 from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 
+from seqmix.data.sentence import Sentence
+from seqmix.serve.answers.mark_all import MARK_ALL, MARKED
+from seqmix.serve.answers.neighbors import neighbors
+from seqmix.serve.sources.llm.annotator import save_over_models
+from seqmix.serve.sources.offers import Offer
 from seqmix.serve.store.annotators import list_annotators
-from seqmix.serve.store.answers import last_answer, save_answer, undo_answer
+from seqmix.serve.store.answers import save_answer
+from seqmix.serve.store.batches.batches import batch_of, last_action
+from seqmix.serve.store.batches.undo import is_decision, undo_answer
 from seqmix.serve.store.current import current_answers, read_counts
 from seqmix.serve.store.queue import Shown, next_sentence, show_sentence, why_nothing_left
 from seqmix.serve.store.records import Annotator, Mark
 from seqmix.serve.web.context import Context, User, ranges_json, sentence_json, spans_json
 from seqmix.serve.web.requests import Annotation, Skip, Undo
 from seqmix.serve.web.responses import reply
+from seqmix.serve.web.routes.comments import comments_json
+from seqmix.serve.web.routes.marking import undone_json
+from seqmix.serve.web.routes.tags import tags_json
+
+_READ = 400  # tokens of a neighbor that are shown
 
 
 def annotating_routes(context: Context) -> APIRouter:
@@ -41,18 +53,29 @@ def _add_questions(routes: APIRouter, context: Context) -> None:
         if shown is None:
             why = await run_in_threadpool(why_nothing_left, store)
             return reply({"sentence": None, "why": why})
-        return reply(_shown_json(shown))
+        return reply(await run_in_threadpool(shown_json, context, shown, user))
 
     @routes.get("/sentences/{id:path}")
     def sentence(id: str, user: User) -> Response:
         """Return a sentence to go back to, with this annotator's answer."""
-        shown = _shown_json(show_sentence(store, id, user.id))
-        labels = [
-            {"spans": spans_json(answer.spans), "sure": ranges_json(answer.sure)}
+        shown = shown_json(context, show_sentence(store, id, user.id), user)
+        kinds = {
+            answer.kind: {
+                "spans": spans_json(answer.spans),
+                "sure": ranges_json(answer.sure),
+                "open": [mark._asdict() for mark in answer.open],
+            }
             for answer in current_answers(store, id, overridden=True)
-            if answer.annotator_id == user.id and answer.kind == "label"
-        ]
-        return reply({**shown, "answer": labels[-1] if labels else None})
+            if answer.annotator_id == user.id
+        }
+        return reply({**shown, "answer": kinds.get("label"), "discarded": "discard" in kinds})
+
+    @routes.get("/neighbors/{id:path}")
+    def around(id: str, user: User) -> Response:
+        """Return the text before and after a sentence in its document, and nobody's answers."""
+        near = neighbors(store, id)
+        before, after = ([_text(s) for s in side] for side in (near.before, near.after))
+        return reply({"document": near.document, "before": before, "after": after})
 
 
 def _add_answers(routes: APIRouter, context: Context) -> None:
@@ -64,7 +87,13 @@ def _add_answers(routes: APIRouter, context: Context) -> None:
         marks = [Mark(span.start, span.end, span.tag) for span in body.spans]
         sure = None if body.sure is None else [(start, end) for start, end in body.sure]
         content = (marks, sure, body.seconds, body.version)
-        event = await writer.commit(lambda: save_answer(store, body.id, user.id, "label", *content))
+        shown = await run_in_threadpool(_count_shown, context, body, user, marks)
+        known = body.tag_change
+        event = await writer.commit(
+            lambda: save_over_models(
+                store, body.id, user.id, "label", *content, shown=shown, tag_change=known
+            )
+        )
         return reply({"seq": event.seq, "version": event.seq}, 201)
 
     @routes.post("/skip", status_code=201)
@@ -74,26 +103,57 @@ def _add_answers(routes: APIRouter, context: Context) -> None:
         event = await writer.commit(lambda: save_answer(store, body.id, user.id, "skip", *content))
         return reply({"seq": event.seq, "version": event.seq}, 201)
 
+    @routes.post("/discard", status_code=201)
+    async def discard(body: Skip, user: User) -> Response:
+        """Take bad text out: nobody is asked about it, no model learns it, no export has it."""
+        content = ("discard", (), None, body.seconds, body.version)
+        event = await writer.commit(lambda: save_over_models(store, body.id, user.id, *content))
+        return reply({"seq": event.seq, "version": event.seq}, 201)
+
     @routes.post("/undo")
     async def undo(body: Undo, user: User) -> Response:
-        """Cancel an answer or skip, and show its sentence again; `last` could be undone next."""
+        """Cancel an answer or skip, and show its sentence again; `last` could be undone next.
+
+        An answer of a batch is cancelled with all of the batch. A decision about an answer is
+        cancelled so that the answer counts again.
+        """
+        if batch := await run_in_threadpool(batch_of, store, body.seq):
+            return reply(await run_in_threadpool(undone_json, store, batch, user))
         event = await writer.commit(lambda: undo_answer(store, user.id, body.seq))
-        last = await run_in_threadpool(last_answer, store, user.id)
+        last = await run_in_threadpool(last_action, store, user.id)
         if event is None:
             return reply({"id": None, "last": last})
+        decision = await run_in_threadpool(is_decision, store, body.seq)
         undone = {"id": event.sentence_id, "version": event.seq, "stream": event.stream}
-        return reply({**undone, "last": last})
+        return reply({**undone, "decision": decision, "last": last})
+
+
+def _text(sentence: Sentence) -> dict[str, Any]:
+    """Return the text of a sentence to read, at most its first tokens."""
+    content = sentence_json(sentence, 0)
+    spaces = content["spaces"] and content["spaces"][:_READ]
+    return {"tokens": content["tokens"][:_READ], "spaces": spaces, "length": len(sentence)}
+
+
+def _count_shown(
+    context: Context, body: Annotation, user: Annotator, marks: list[Mark]
+) -> dict[str, list[Any]] | None:
+    """Return how much the suggestions on the page offered, and how much of it was kept."""
+    if not body.sources:
+        return None
+    shown = show_sentence(context.store, body.id, user.id)
+    counts = context.sources.shown(shown.sentence, body.sources, marks, shown.suggestion)
+    if MARKED in body.sources and (marked := _marked(context, shown, user)):
+        counts[MARKED] = [len(marked), len({*marked} & {*marks})]
+    return counts
 
 
 def _project(context: Context, user: Annotator) -> dict[str, Any]:
     settings, store = context.project.settings, context.store
-    tags = [
-        {"name": tag, "key": str(at + 1) if at < 9 else None, "color": at}
-        for at, tag in enumerate(store.read_tags())
-    ]
     return {
         "name": settings.name,
-        "tags": tags,
+        "tags": tags_json(store),
+        "tag_change": store.tag_history().newest,
         "direction": settings.direction,
         "guidelines": context.project.guidelines,
         "annotator": {"name": user.name, "admin": user.admin},
@@ -104,11 +164,23 @@ def _project(context: Context, user: Annotator) -> dict[str, Any]:
     }
 
 
-def _shown_json(shown: Shown) -> dict[str, Any]:
+def _marked(context: Context, shown: Shown, user: Annotator) -> tuple[Mark, ...]:
+    """Return the marks of texts that were marked everywhere; a second answer sees its own only."""
+    return context.marked.marks(shown.sentence, user.id if shown.stream == "overlap" else None)
+
+
+def shown_json(context: Context, shown: Shown, user: Annotator) -> dict[str, Any]:
+    """Return a sentence with all that is suggested for it and said of it."""
+    blind = shown.stream == "audit"  # its F1 must not depend on suggestions
+    offers = [] if blind else context.sources.offers(shown.sentence)
+    marked = () if blind else _marked(context, shown, user)
+    offers += [Offer(MARKED, MARK_ALL, marked)] if marked else []
     return {
         "sentence": sentence_json(shown.sentence, shown.version),
         "stream": shown.stream,
         "suggestion": shown.suggestion,
+        "offers": [offer.to_json() for offer in offers],
+        "comments": comments_json(context, shown.sentence.id, user),
         "generation": shown.generation,
         "left": shown.left,
     }

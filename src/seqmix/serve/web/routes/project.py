@@ -14,16 +14,19 @@ from starlette.responses import FileResponse
 from seqmix.data import formats
 from seqmix.data.sentence import Sentence
 from seqmix.serve.project_status import status
+from seqmix.serve.settings import change_settings, read_settings
 from seqmix.serve.store.current import answered_by_others_only
 from seqmix.serve.store.rankings import read_generated, set_veto
 from seqmix.serve.store.records import Generated
 from seqmix.serve.store.sentences import read_labeled, read_sentences
 from seqmix.serve.store.store import Store
 from seqmix.serve.web.context import Admin, Context, User
-from seqmix.serve.web.requests import Count, Offset, Veto
+from seqmix.serve.web.requests import Augmenting, Count, Offset, Veto
 from seqmix.serve.web.responses import reply
 
 _SUFFIXES = {"conll": "conll", "labelstudio": "json"}  # of the formats that are not JSONL
+_SEQMIX: Mapping[str, Any] = {"augment": "sub", "rate": 0.2}
+_MENTION: Mapping[str, Any] = {"augment": "mention", "rate": 1.0}
 _FORMATS = ("conll", "jsonl-tokens", "jsonl-spans", "doccano", "prodigy", "labelstudio")
 
 
@@ -34,7 +37,9 @@ def project_routes(context: Context) -> APIRouter:
     @routes.get("/status")
     def progress(user: User) -> Response:
         """Return answers, the model and what the trainer does, the F1, the curve, the forecast."""
-        return reply(status(context.project, context.estimates, context.trouble(), user.id))
+        trouble = context.trouble()
+        seen = (context.estimates, trouble, user.id, context.figures, context.pace)
+        return reply(status(context.project, *seen))
 
     @routes.get("/generated")
     def generated(
@@ -47,7 +52,14 @@ def project_routes(context: Context) -> APIRouter:
         page, total = read_generated(store, limit, offset)
         blind = bool(context.project.settings.overlap_share) and not user.admin
         records = _with_parents(store, page, user.id if blind else None)
-        return reply({"generated": records, "total": total})
+        variant = read_settings(context.project.folder).augment
+        return reply({"generated": records, "total": total, "variant": variant})
+
+    @routes.post("/augmentation")
+    def augmentation(body: Augmenting, user: Admin) -> Response:
+        """Choose how sentences are generated from the next training on; the trainer notices."""
+        changes = _SEQMIX if body.seqmix else _MENTION
+        return reply({"variant": change_settings(context.project.folder, **changes).augment})
 
     @routes.post("/generated/{id}/veto")
     def veto(id: str, body: Veto, user: User) -> Response:

@@ -7,9 +7,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from seqmix.serve.agreement import Conflict, agreement, conflicts
-from seqmix.serve.store.annotators import add_annotator, list_annotators
+from seqmix.serve.progress.agreement import Conflict, agreement, conflicts
+from seqmix.serve.project_status import work_json
+from seqmix.serve.store.annotators import add_annotator
 from seqmix.serve.store.answers import save_answer
+from seqmix.serve.store.current import work_by_annotator
 from seqmix.serve.store.records import Mark
 from seqmix.serve.web.context import Admin, Context, User, ranges_json, sentence_json, spans_json
 from seqmix.serve.web.requests import Adjudication, NewAnnotator
@@ -40,13 +42,16 @@ def team_routes(context: Context) -> APIRouter:
     def adjudicate(body: Adjudication, user: Admin) -> Response:
         """Decide which answer counts."""
         marks = [Mark(span.start, span.end, span.tag) for span in body.spans]
-        event = save_answer(store, body.id, user.id, "adjudicate", marks, version=body.version)
+        content = (marks, None, 0.0, body.version)
+        event = save_answer(
+            store, body.id, user.id, "adjudicate", *content, tag_change=body.tag_change
+        )
         return reply({"seq": event.seq, "version": event.seq}, 201)
 
     @routes.get("/annotators")
     def annotators(user: Admin) -> Response:
-        """Return all annotators."""
-        return reply([asdict(annotator) for annotator in list_annotators(store)])
+        """Return all annotators, how much each answered, and the seconds of an answer."""
+        return reply([asdict(w.annotator) | work_json(w) for w in work_by_annotator(store)])
 
     @routes.post("/annotators", status_code=201)
     def invite(body: NewAnnotator, request: Request, user: Admin) -> Response:

@@ -1,0 +1,1 @@
+"""What `seqmix project FOLDER ACTION` does: a file for each group of actions, and their table."""

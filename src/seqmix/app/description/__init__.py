@@ -1,0 +1,1 @@
+"""What `seqmix info` says of projects and runs."""

@@ -1,0 +1,1 @@
+"""What the commands read: labeled data, and raw text."""

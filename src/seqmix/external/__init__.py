@@ -1,0 +1,1 @@
+"""Models from other libraries as taggers: they suggest, rank and predict, and are never trained."""

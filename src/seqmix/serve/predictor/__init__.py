@@ -1,0 +1,1 @@
+"""The prediction server: a tagger behind HTTP, for programs."""

@@ -1,0 +1,1 @@
+"""Which answers may be wrong, and which open sentences need no person."""

@@ -1,0 +1,1 @@
+"""What suggests spans beside the project's model: dictionaries, models, files, endpoints."""

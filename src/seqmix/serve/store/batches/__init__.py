@@ -1,0 +1,1 @@
+"""Answers given in one go: their cause, their undo, and what was accepted in bulk."""

@@ -1,0 +1,1 @@
+"""The tags of a project over time."""

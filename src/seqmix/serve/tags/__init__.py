@@ -1,0 +1,1 @@
+"""Changes of the tags while people work: what each would touch, and what it leaves to review."""

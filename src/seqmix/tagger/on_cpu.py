@@ -1,0 +1,118 @@
+"""Predicting on a CPU: products by oneDNN, and of BERT's last layer only what words need.
+
+Training never comes here, and the weights are the same: only rounding differs.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import BertModel, PreTrainedModel
+from transformers.activations import GELUActivation
+from transformers.models.bert.modeling_bert import BertLayer
+
+from seqmix.tagger.batches import Batch
+
+FEW_ROWS = 128  # up to which the layout is worth keeping
+PAYS = 16  # products of few rows that take as long as laying out
+
+
+class OneDNNLinear(nn.Linear):
+    """A linear layer whose products in inference mode are oneDNN's: MKL has no AVX-512 for AMD.
+
+    oneDNN lays the weights out for each product. For few rows that is a fifth of the work, so a
+    layer that meets few rows again and again keeps a copy laid out: the same product, bit by bit.
+    """
+
+    _few, _packed, _packed_from = 0, None, (0, 0)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return the product and the bias; training keeps torch's choice."""
+        if not torch.is_inference_mode_enabled() or inputs.device.type != "cpu":
+            return super().forward(inputs)
+        return self.multiply(inputs)
+
+    def multiply(self, inputs: Tensor, then: str = "none") -> Tensor:
+        """Return oneDNN's product and the bias, on request with `gelu` while it is in the cache."""
+        few = inputs.numel() <= FEW_ROWS * self.in_features and not self.weight.is_inference()
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(
+            inputs,
+            self._laid_out() if few else self.weight,
+            *(self.bias, then, [], "none" if then == "gelu" else ""),
+        )
+        return product
+
+    def _laid_out(self) -> Tensor:
+        """Return the weights as oneDNN reads them, once that has paid."""
+        weights = (self.weight._version, self.weight.data_ptr())  # training changes the first
+        if self._packed_from != weights:
+            self._few, self._packed, self._packed_from = 0, None, weights
+        self._few += 1
+        if self._packed is None and self._few > PAYS:
+            self._packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach(), FEW_ROWS)
+        return self.weight if self._packed is None else self._packed
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what a copy takes along: tensors laid out cannot be copied."""
+        return {key: value for key, value in self.__dict__.items() if key != "_packed"}
+
+
+def use_onednn(encoder: nn.Module) -> None:
+    """Let the linear layers of an encoder predict with oneDNN; the weights stay as they are."""
+    for module in encoder.modules():
+        if type(module) is nn.Linear and module.weight.dtype == torch.float32:
+            module.__class__ = OneDNNLinear
+
+
+def is_short_cut(encoder: PreTrainedModel, batch: Batch) -> bool:
+    """Whether `word_states` computes what this encoder would."""
+    return (
+        type(encoder) is BertModel
+        and not encoder.config.is_decoder
+        and not encoder.training
+        and torch.is_inference_mode_enabled()
+        and batch.ids.device.type == "cpu"
+        and int(batch.segments.max()) == 1  # one window in a row
+    )
+
+
+def word_states(encoder: BertModel, batch: Batch) -> Tensor:
+    """Return BERT's last hidden state of each word's first piece [n_words, width].
+
+    The last layer computes these pieces only, and the mask is one number for each piece.
+    """
+    padding = batch.segments == 0
+    mask = None
+    if bool(padding.any()):
+        mask = torch.zeros(padding.shape).masked_fill_(padding, -torch.inf)[:, None, None]
+    states = encoder.embeddings(input_ids=batch.ids, position_ids=batch.positions)
+    *layers, last = encoder.encoder.layer
+    for layer in layers:
+        states = _after_attention(layer, _attended(layer, states, mask), states)
+    attended = _attended(last, states, mask).flatten(0, 1).index_select(0, batch.words)
+    return _after_attention(last, attended, states.flatten(0, 1).index_select(0, batch.words))
+
+
+def _attended(layer: BertLayer, states: Tensor, mask: Tensor | None) -> Tensor:
+    """Return what a layer's pieces take from each other [n_rows, width, size]."""
+    attention = layer.attention.self
+    heads = (*states.shape[:-1], -1, attention.attention_head_size)
+    query, key, value = (
+        project(states).view(heads).transpose(1, 2)
+        for project in (attention.query, attention.key, attention.value)
+    )
+    mixed = scaled_dot_product_attention(query, key, value, mask, scale=attention.scaling)
+    return mixed.transpose(1, 2).flatten(2)
+
+
+def _after_attention(layer: BertLayer, attended: Tensor, states: Tensor) -> Tensor:
+    """Return what a layer does with each piece by itself."""
+    states = layer.attention.output(attended, states)
+    dense, activation = layer.intermediate.dense, layer.intermediate.intermediate_act_fn
+    if isinstance(dense, OneDNNLinear) and isinstance(activation, GELUActivation):
+        wide = dense.multiply(states, "gelu")
+    else:
+        wide = activation(dense(states))
+    result: Tensor = layer.output(wide, states)
+    return result

@@ -1,0 +1,313 @@
+"""The page of answers: found again, in any browser, and opened to correct them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from seqmix.data.sentence import Sentence
+from seqmix.serve.answers.mark_all import mark_all
+from seqmix.serve.answers.same_text import Cause
+from seqmix.serve.store.annotators import add_model_annotator
+from seqmix.serve.store.answers import answer_version, save_answer
+from seqmix.serve.store.batches.batches import add_batch
+from seqmix.serve.store.batches.bulk import accept_answers
+from seqmix.serve.store.current import current_answers
+from seqmix.serve.store.records import Mark
+from seqmix.serve.store.sentences import add_sentences
+from tests.support.page import answer_as, lines, press, ranked, shown, stored
+
+Serve = Callable[..., Any]
+
+
+@pytest.fixture
+def answered(serve: Serve) -> Any:
+    """Three answers by lena and one by omar, two open sentences."""
+    served = serve(
+        lines("Lena left Oslo .", "Ada came .", "Bo saw Rome .", "Eve slept .", "a / b ?", "Zoe !")
+    )
+    ranked(served)
+    served.invite("omar")
+    answer_as(served, "lena", "s0", (0, 1, "PER"), (2, 3, "LOC"))
+    answer_as(served, "lena", "s1", (0, 1, "PER"))
+    answer_as(served, "omar", "s2", (2, 3, "LOC"))
+    answer_as(served, "lena", "s3")
+    return served
+
+
+def listed(page: Any, url: str) -> list[str]:
+    page.goto(url)
+    return cards(page)
+
+
+def cards(page: Any) -> list[str]:
+    page.wait_for_selector("#summary:not(:empty)")
+    return [card.get_attribute("data-id") for card in page.locator(".card").all()]
+
+
+def test_all_answers_are_listed_in_a_new_browser_and_filtered(answered: Any, visit: Any) -> None:
+    page = visit(answered.link)
+    url = f"{answered.url}/answers.html"
+
+    assert listed(page, url) == ["s3", "s2", "s1", "s0"]
+    assert "omar" in page.locator('[data-id="s2"]').inner_text()
+    assert "nothing marked" in page.locator('[data-id="s3"]').inner_text()
+    assert page.locator('[data-id="s0"] .mark').count() == 2
+    page.locator("#tag").select_option("LOC")
+    page.wait_for_selector('[data-id="s3"]', state="detached")
+    assert cards(page) == ["s2", "s0"]
+    page.locator("#text").fill("OSLO")
+    page.wait_for_selector('[data-id="s2"]', state="detached")
+    assert page.url.endswith("answers.html?text=OSLO&tag=LOC")
+    page.reload()
+    assert cards(page) == ["s0"]
+    page.get_by_role("button", name="Clear").click()
+    page.wait_for_selector('[data-id="s3"]')
+    assert listed(page, f"{url}?state=open") == ["s4", "s5"]
+    assert listed(page, f"{url}?id=s2") == ["s2"]
+    assert page.locator("#id").is_visible()
+    assert listed(page, f"{url}?text=nowhere") == []
+    assert "No answer matches" in page.locator("#summary").inner_text()
+
+
+def test_sentences_labeled_before_the_project_show_their_labels(answered: Any, visit: Any) -> None:
+    seed = [
+        Sentence("a", ("Ada", "left"), ("B-PER", "O")),
+        Sentence("b", ("So", "what"), ("O", None)),
+    ]
+    add_sentences(answered.project.store, seed, seed=True)
+    page = visit(answered.link)
+
+    assert listed(page, f"{answered.url}/answers.html?state=seed") == ["a", "b"]
+    assert page.locator('[data-id="a"] .mark').inner_text().startswith("Ada")
+    facts = page.locator('[data-id="b"] .facts').inner_text()
+    assert "nothing marked" in facts and "part only" in facts
+
+
+def test_an_old_answer_is_opened_and_corrected(answered: Any, visit: Any) -> None:
+    page = visit(answered.link)
+    page.goto(f"{answered.url}/answers.html?id=s0")
+    page.get_by_role("link", name="Open: Lena").click()
+    shown(page, "s0")
+    assert "Your earlier answer" in page.locator("#stream").inner_text()
+    press(page, "x", "Enter")
+    shown(page, "s4")
+    assert stored(answered)["s0"][0] == [(2, 3, "LOC")]
+
+
+def test_an_answer_is_corrected_where_it_is_listed(answered: Any, visit: Any) -> None:
+    page = visit(answered.link)
+    page.goto(f"{answered.url}/answers.html?tag=LOC")
+    page.get_by_role("button", name="Correct: Lena").click()
+    editor = page.locator('[data-id="s0"] .sentence')
+    editor.wait_for()
+    press(page, "x", "z", "ArrowRight", "ArrowRight", "2", "Enter")
+    page.locator('[data-id="s0"] .made').wait_for()
+    assert stored(answered)["s0"][0] == [(0, 1, "PER"), (2, 3, "ORG")]
+    assert "ORG" in page.locator('[data-id="s0"] .made').inner_text()
+    page.get_by_role("button", name="Correct: Lena").click()
+    editor.wait_for()
+    press(page, "X", "Escape")
+    page.locator('[data-id="s0"] .made').wait_for()
+    assert stored(answered)["s0"][0] == [(0, 1, "PER"), (2, 3, "ORG")]
+
+
+def test_an_admins_correction_of_somebodys_answer_is_a_decision_that_can_be_taken_back(
+    answered: Any, visit: Any
+) -> None:
+    page = visit(answered.link)
+    page.goto(f"{answered.url}/answers.html?text=rome")
+    card = page.locator('.card[data-id="s2"]').first
+    page.get_by_role("button", name="Correct: Bo").click()
+    card.locator(".sentence").wait_for()
+    assert "omar’s answer" in card.inner_text()
+    assert card.get_by_role("button", name="Sure part").count() == 0
+    press(page, "p", "1", "Enter")
+    card.locator(".facts", has_text="decided by lena").wait_for()
+    assert stored(answered)["s2"][0] == [(0, 1, "PER"), (2, 3, "LOC")]
+
+    page.get_by_role("button", name="Correct: Bo").click()  # a decision is corrected, too
+    card.locator(".sentence").wait_for()
+    press(page, "X", "Enter")
+    card.locator(".made").wait_for()
+    assert stored(answered)["s2"][0] == []
+    page.get_by_role("button", name="Take back the decision: Bo").click()
+    page.wait_for_selector(".card:nth-child(2)")  # the first decision, and the answer
+    page.get_by_role("button", name="Take back the decision: Bo").click()
+    page.wait_for_selector(".card:nth-child(2)", state="detached")
+    card.locator(".facts", has_text="omar").wait_for()
+    assert stored(answered)["s2"][0] == [(2, 3, "LOC")]
+
+
+def test_somebodys_answer_is_opened_on_the_annotation_page_and_z_takes_the_decision_back(
+    answered: Any, visit: Any
+) -> None:
+    page = visit(answered.link)
+    page.goto(f"{answered.url}/answers.html?text=rome")
+    page.get_by_role("link", name="Open: Bo").click()
+    shown(page, "s2")
+    assert "omar’s answer: what you save is your decision" in page.inner_text("#stream")
+    assert page.locator("#sentence .mark").count() == 1
+    press(page, "1", "Delete")
+    page.locator("#status", has_text="Only who gave this answer").wait_for()
+    press(page, "Enter")
+    shown(page, "s4")
+    assert stored(answered)["s2"][0] == [(0, 1, "PER"), (2, 3, "LOC")]
+    press(page, "z")
+    page.locator("#status", has_text="Decision taken back.").wait_for()
+    assert stored(answered)["s2"][0] == [(2, 3, "LOC")]
+
+
+def test_anybody_corrects_what_a_model_answered_and_what_was_accepted_in_bulk(
+    answered: Any, visit: Any
+) -> None:
+    store = answered.project.store
+    gpt = add_model_annotator(store, "model:gpt").id
+    save_answer(store, "s5", gpt, "label", [Mark(0, 1, "LOC")], stream="source")
+    accept_answers(store, add_batch(store, "accept", 1, {"alpha": 0.05}), 1, [("s4", [])])
+    page = visit(answered.invite("eve"))
+    page.goto(f"{answered.url}/answers.html")
+    page.wait_for_selector(".card")
+    corrected = [
+        b.get_attribute("aria-label") for b in page.get_by_text("Correct").all() if b.is_visible()
+    ]
+    assert corrected == ["Correct: a / b ?", "Correct: Zoe !"]
+    page.get_by_role("button", name="Correct: Zoe").click()
+    page.locator('[data-id="s5"] .sentence').wait_for()
+    assert "A model’s answer (gpt): what you save" in page.inner_text('.card[data-id="s5"]')
+    press(page, "1", "Enter")
+    page.locator('[data-id="s5"] .facts', has_text="you").wait_for()
+    page.get_by_role("link", name="Open: a / b").click()
+    shown(page, "s4")
+    assert "A model’s answer, accepted by lena" in page.inner_text("#stream")
+    press(page, "3", "Enter")
+    page.locator("#status", has_text="Saved.").wait_for()
+    assert [stored(answered)[id][0] for id in ("s4", "s5")] == [[(0, 1, "LOC")], [(0, 1, "PER")]]
+    assert {a.annotator for a in current_answers(store) if a.sentence_id in ("s4", "s5")} == {"eve"}
+
+
+def test_a_correction_of_what_was_changed_elsewhere_is_refused(answered: Any, visit: Any) -> None:
+    page = visit(answered.link)
+    page.goto(f"{answered.url}/answers.html?id=s0")
+    page.get_by_role("button", name="Correct: Lena").click()
+    page.locator('[data-id="s0"] .sentence').wait_for()
+    store = answered.project.store
+    save_answer(store, "s0", 1, "label", [], version=answer_version(store, "s0", 1))
+    press(page, "1", "Enter")
+    page.locator(
+        '[data-id="s0"]', has_text="Not saved. This sentence has been answered since"
+    ).wait_for()
+    assert stored(answered)["s0"][0] == []
+
+
+def test_comments_and_flags_are_said_found_and_resolved(answered: Any, visit: Any) -> None:
+    page = visit(answered.link)
+    page.goto(f"{answered.url}/answers.html?state=open")
+    page.get_by_role("button", name="Flag: Zoe").click()
+    page.locator('[data-id="s5"] .comments', has_text="⚑ Flag").wait_for()
+    page.get_by_role("button", name="Comment: Zoe").click()
+    page.get_by_role("textbox", name="Your comment").fill("<img src=x onerror=alert(1)> who?")
+    page.get_by_role("button", name="Save comment").click()
+    page.locator('[data-id="s5"] .comments', has_text="<img src=x").wait_for()
+    page.get_by_label("With a comment or flag").check()
+    page.wait_for_selector('[data-id="s4"]', state="detached")
+    assert cards(page) == ["s5"]
+
+    other = visit(answered.invite("eve"))
+    other.goto(f"{answered.url}/answers.html?state=open&commented=true")
+    other.locator(".comments li", has_text="lena").nth(1).wait_for()
+    other.get_by_role("button", name="Resolve: flag").click()
+    other.get_by_role("button", name="Resolve: <img").click()
+    other.wait_for_selector(".comments li", state="detached")
+    assert listed(page, f"{answered.url}/answers.html?state=open&commented=true") == []
+
+
+def test_a_sentence_is_flagged_and_discussed_while_it_is_labeled(answered: Any, visit: Any) -> None:
+    page = visit(answered.link)
+    shown(page, "s4")
+    press(page, "F")
+    page.locator("#talk", has_text="⚑ Flag").wait_for()
+    assert page.get_attribute("#flag", "aria-pressed") == "true"
+    press(page, "C")
+    page.keyboard.type("an x, or a name? s")  # keys that would mean something outside
+    press(page, "Control+Enter")
+    page.locator("#talk", has_text="an x, or a name? s").wait_for()
+    press(page, "Enter")
+    shown(page, "s5")
+    assert page.locator("#talk li").count() == 0
+    press(page, "Backspace")
+    shown(page, "s4")
+    assert page.locator("#talk li").count() == 2
+    press(page, "F")
+    page.wait_for_selector("#talk li:nth-child(2)", state="detached")
+    assert page.get_attribute("#flag", "aria-pressed") == "false"
+
+
+def test_what_was_done_in_one_go_is_listed_with_its_cause_and_taken_back(
+    answered: Any, visit: Any
+) -> None:
+    mark_all(answered.project.store, 1, Cause("s4", 0, 1, "LOC"))
+    mark_all(answered.project.store, 1, Cause("s0", 3, 4, "ORG"))
+    add_batch(answered.project.store, "accept", 1, {"alpha": 0.05})
+    page = visit(answered.link)
+    page.goto(f"{answered.url}/answers.html")
+    page.locator("#batches-box summary").click()
+    page.locator("#batches li", has_text="“.” marked ORG everywhere: 2 answers, lena").wait_for()
+    assert stored(answered)["s1"][0] == [(0, 1, "PER"), (2, 3, "ORG")]
+    page.get_by_role("button", name="Take back: “.” marked ORG").click()
+    page.locator("#batches .undone").wait_for()
+    assert stored(answered)["s1"][0] == [(0, 1, "PER")]
+    assert page.get_by_role("button", name="Take back: “a” marked").is_visible()
+    assert "at an error rate of at most 5%: 0 answers" in page.locator("#batches").inner_text()
+
+
+def test_an_open_sentence_is_opened_whatever_its_id(serve: Serve, visit: Any) -> None:
+    from seqmix.data.sentence import Sentence
+
+    served = serve([*lines("Lena left .", "Ada ."), Sentence("a/b c#d?e%&é=1", ("Zoe", "!"))])
+    ranked(served)
+    page = visit(served.link)
+    page.goto(f"{served.url}/answers.html?state=open&text=zoe")
+    page.get_by_role("link", name="Open: Zoe !").click()
+    page.wait_for_selector("#work:not([aria-busy]) #sentence")
+    page.get_by_role("option", name="Zoe").wait_for()
+    press(page, "1", "Enter")
+    page.get_by_text("Saved.").wait_for()
+    assert stored(served)["a/b c#d?e%&é=1"][0] == [(0, 1, "PER")]
+
+
+def test_the_skip_link_of_the_annotation_page_opens_nothing(answered: Any, visit: Any) -> None:
+    page = visit(answered.link)
+    shown(page, "s4")
+    press(page, "Shift+Tab")
+    page.goto(f"{answered.url}/#sentence")
+    page.wait_for_timeout(200)
+    assert page.locator("#trouble").is_hidden()
+
+
+def test_somebody_who_gives_second_answers_sees_only_theirs(serve: Serve, visit: Any) -> None:
+    served = serve(lines("Lena left Oslo .", "Ada came ."), overlap_share=1.0)
+    ranked(served)
+    link = served.invite("omar")
+    answer_as(served, "lena", "s0", (0, 1, "PER"))
+    page = visit(link)
+    assert listed(page, f"{served.url}/answers.html") == []
+    assert [o.inner_text() for o in page.locator("#annotator option").all()] == ["You", "omar"]
+    answer_as(served, "omar", "s0", (0, 1, "ORG"))
+    assert listed(page, f"{served.url}/answers.html") == ["s0"]
+    assert "lena" not in page.locator("#list").inner_text()
+
+
+def test_more_answers_come_with_a_click_and_a_phone_shows_all_filters(
+    serve: Serve, visit: Any
+) -> None:
+    served = serve(lines(*(f"Lena saw {i} ." for i in range(70))))
+    ranked(served)
+    page = visit(served.link, width=390, height=844)
+    assert len(listed(page, f"{served.url}/answers.html?state=open")) == 50
+    page.get_by_role("button", name="Show more").click()
+    page.locator(".card").nth(69).wait_for()
+    assert page.locator("#more").is_hidden()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
