@@ -1,9 +1,10 @@
-"""Algorithm 2 read literally, loop by loop, from the paper alone: what the fast path is checked and measured against.
+"""Algorithm 2 read literally from the paper, loop by loop: the fast path is checked against it.
 
-Nothing here is shared with the package but the values. Given the pairs to visit and their λ, it mixes token by token over the whole table
-(Eq. 7), mixes labels row by row (Eq. 8), rewrites both parents, scores each candidate alone (Eq. 9) and keeps those in the range (Eq. 10).
-Beyond the paper, as in the package: no piece of a parent's word comes out, no character the text does not have, and no sentence whose
-heaviest tags are no spans of BIO where its parent's are.
+Nothing here is shared with the package but the values. Given the pairs to visit and their λ, it
+mixes token by token over the whole table (Eq. 7), mixes labels row by row (Eq. 8), rewrites both
+parents, scores each candidate alone (Eq. 9) and keeps those in the range (Eq. 10). Beyond the
+paper, as in the package: no piece of a parent's word comes out, no character the text does not
+have, and no sentence whose heaviest tags are no spans of BIO where its parent's are.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def legal(rows: Sequence[Row]) -> bool:
 
 
 def perplexity(text: str, model: torch.nn.Module, tokenizer, bos: int) -> float:
-    """exp of the mean natural-log loss, the sentence alone, token after token of one forward pass."""
+    """exp of the mean natural-log loss of the sentence alone, in one forward pass."""
     ids = [bos, *tokenizer(text, add_special_tokens=False).input_ids]
     with torch.no_grad():
         logits = model(torch.tensor([ids])).logits[0].double()

@@ -1,4 +1,7 @@
-"""The real commands from outside: a project, its server, and an annotator who gives the answers of a gold corpus over HTTP."""
+"""The real commands from outside: a project, its server, and an annotator who answers over HTTP.
+
+The answers are those of a gold corpus.
+"""
 
 from __future__ import annotations
 

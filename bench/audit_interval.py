@@ -1,6 +1,9 @@
-"""How often the audit's interval holds the truth, and how wide it is: `python -m bench.audit_interval [--draws 6000]`.
+"""How often the audit's interval holds the truth, and how wide it is.
 
-Invented models of three F1 on sentences that are all equally hard, easy or hopeless, or mostly empty: the populations of the tests.
+    python -m bench.audit_interval [--draws 6000]
+
+Invented models of three F1 on sentences that are all equally hard, easy or hopeless, or mostly
+empty: the populations of the tests.
 """
 
 from __future__ import annotations
@@ -43,6 +46,5 @@ if __name__ == "__main__":
             lowest[at] = min(lowest[at], *held)
             cells.append(f"{min(widths):.2f}–{max(widths):.2f}")
         print(f"| mean width at F1 {f1} | {' | '.join(cells)} |")
-    print(
-        f"| holds the truth, at the least | {' | '.join(f'{np.floor(1000 * share) / 10:.1f} %' for share in lowest)} |"
-    )
+    shares = " | ".join(f"{np.floor(1000 * share) / 10:.1f} %" for share in lowest)
+    print(f"| holds the truth, at the least | {shares} |")

@@ -1,10 +1,13 @@
-"""What SeqMix makes of a few hundred sentences: how many, how clean, and whether the score range looks at the length of the parent.
+r"""What SeqMix makes of a few hundred sentences: how many, how clean, and whether length matters.
 
-python bench/augment_quality.py --data FOLDER [--sentences 200] [--rate 0.2] [--seeds 10] [--cases "sub,whole 0,500"]
+python bench/augment_quality.py --data FOLDER [--sentences 200] [--rate 0.2] [--seeds 10] \
+    [--cases "sub,whole 0,500"]
 
-A case is a variant, `+spans` for windows on spans, and a score range unless it is the default. Stumps are new words that are a piece of a
-parent's word the table does not have; symbols are new words with a character, or marks without a letter or digit, that the whole training
-text does not have. Thirds are by the length of the parent that was rewritten, over the candidates that were scored.
+A case is a variant, `+spans` for windows on spans, and a score range unless it is the default.
+Stumps are new words that are a piece of a parent's word the table does not have; symbols are new
+words with a character, or marks without a letter or digit, that the whole training text does not
+have. Thirds are by the length of the parent that was rewritten, over the candidates that were
+scored: they show whether the score range looks at that length.
 """
 
 from __future__ import annotations
@@ -102,7 +105,8 @@ def main() -> None:
     table = encoder_table()
     judges = {base: Perplexity(base=base) for base in ("e", "2")}
     print(
-        "| case | made of asked, fewest | stumps % | symbols % | illegal % (dropped) | kept by thirds of length | ratio |"
+        "| case | made of asked, fewest | stumps % | symbols % | illegal % (dropped) "
+        "| kept by thirds of length | ratio |"
     )
     print("|---|---|---|---|---|---|---|", flush=True)
     for case in options.cases:
@@ -136,8 +140,10 @@ def main() -> None:
             f"{np.mean(figures.made):.1f} of {figures.asked}, {min(figures.made)}",
             f"{100 * figures.stumps / max(1, figures.words):.1f}",
             f"{100 * figures.symbols / max(1, figures.words):.1f}",
-            f"{100 * figures.illegal / max(1, sum(figures.made)):.1f} ({100 * figures.dropped / max(1, figures.candidates):.1f})",
-            f"{shares[0]:.2f} (≤ {between[0]:.0f} tokens), {shares[1]:.2f}, {shares[2]:.2f} (> {between[1]:.0f})",
+            f"{100 * figures.illegal / max(1, sum(figures.made)):.1f} "
+            f"({100 * figures.dropped / max(1, figures.candidates):.1f})",
+            f"{shares[0]:.2f} (≤ {between[0]:.0f} tokens), {shares[1]:.2f}, "
+            f"{shares[2]:.2f} (> {between[1]:.0f})",
             f"{max(shares[0], shares[2]) / max(1e-9, min(shares[0], shares[2])):.1f}",
         ]
         print("| " + " | ".join(row) + " |", flush=True)

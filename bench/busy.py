@@ -1,9 +1,10 @@
-"""Training on cores that others use too: CPU and wall seconds beside busy processes and without them, by how threads wait for each other.
+"""Training on cores that others use too: CPU and wall seconds, by how threads wait for each other.
 
 python bench/busy.py [--steps 20] [--repeats 3] [--load 2] [--arms 1 2 2-passive 2-shipped]
 
-Every training is a process of its own, since OpenMP reads its settings when torch is loaded. The arms alternate, without and with the load,
-so that whatever else the machine does falls on all of them; the last column says how many cores that took.
+Every training is a process of its own, since OpenMP reads its settings when torch is loaded. The
+arms alternate, without and with the load, so that whatever else the machine does falls on all of
+them; the last column says how many cores that took.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ import {first}
 import numpy, seqmix
 steps = int(sys.argv[1])
 data = seqmix.sample("gazette:train")
-seqmix.Tagger(head="linear", settings=seqmix.Settings(steps=1)).fit(data, numpy.random.default_rng(0))
+seqmix.Tagger(head="linear", settings=seqmix.Settings(steps=1)).fit(
+    data, numpy.random.default_rng(0)
+)
 tagger = seqmix.Tagger(head="linear", settings=seqmix.Settings(steps=steps))
 wall, cpu = time.perf_counter(), time.process_time()
 tagger.fit(data, numpy.random.default_rng(0))
@@ -47,7 +50,7 @@ print(json.dumps([time.process_time() - cpu, time.perf_counter() - wall]))
 
 
 def train(first: str, environment: dict[str, str], steps: int) -> tuple[float, float, float]:
-    """CPU seconds (user and system) and wall seconds of one training; cores that other processes were using meanwhile."""
+    """CPU and wall seconds of one training, and the cores that other processes used meanwhile."""
     clean = {name: value for name, value in os.environ.items() if name not in _READ}
     before, begun, mine = _busy(), time.perf_counter(), _children()
     command = [sys.executable, "-c", _TRAINING.format(first=first), str(steps)]
@@ -108,7 +111,8 @@ def main() -> None:
                     seen[name, processes].append(train(*_ARMS[name], args.steps))
                 cpu, wall, others = seen[name, processes][-1]
                 print(
-                    f"{name}, {processes} busy processes: CPU {cpu:.1f} s, wall {wall:.1f} s, others {others:.1f} cores",
+                    f"{name}, {processes} busy processes: CPU {cpu:.1f} s, wall {wall:.1f} s, "
+                    f"others {others:.1f} cores",
                     flush=True,
                 )
     rows: list[list[object]] = []
@@ -122,11 +126,14 @@ def main() -> None:
             for alone, beside in zip(seen[name, 0], seen[name, args.load], strict=True)
         )
         rows.append(
-            [name, f"{cpu:.1f} s", f"{cpu_loaded:.1f} s", f"{ratio:.2f}×", f"{wall:.1f} s", f"{wall_loaded:.1f} s",
-             f"{others:.1f}, {others_loaded:.1f}"]
+            [name, f"{cpu:.1f} s", f"{cpu_loaded:.1f} s", f"{ratio:.2f}×",
+             f"{wall:.1f} s", f"{wall_loaded:.1f} s", f"{others:.1f}, {others_loaded:.1f}"]
         )  # fmt: skip
-        note = f"{args.steps} steps beside {args.load} busy processes, peer: without them; median of {args.repeats}; "
-        note += f"wall {wall_loaded:.1f} s against {wall:.1f} s; cores used by others {others_loaded:.1f} and {others:.1f}"
+        note = (
+            f"{args.steps} steps beside {args.load} busy processes, peer: without them; "
+            f"median of {args.repeats}; wall {wall_loaded:.1f} s against {wall:.1f} s; "
+            f"cores used by others {others_loaded:.1f} and {others:.1f}"
+        )
         record("busy", f"CPU time, threads {name}", cpu_loaded, "s", peer=cpu, note=note)
     show(
         ["setting", "CPU", "CPU, loaded", "ratio", "wall", "wall, loaded", "cores used by others"],

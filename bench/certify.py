@@ -1,6 +1,11 @@
-"""Does the guarantee of bulk acceptance hold, and how much may be accepted? `python bench/certify.py FOLDER [--alphas 0.02 0.05 0.1] [--audits 300 1000] [--splits 200]` on what bench/predicted.py wrote.
+"""Does the guarantee of bulk acceptance hold, and how much may be accepted?
 
-Each split draws audit sentences at random; the others are open, but for those that the first tagger was as unsure of as of the sentences chosen for labeling: they would have been asked. Held: splits in which at most alpha of what was accepted is wrong. Sets: how often the conformal set of taggings, at most ten, holds the right one, and its size.
+python bench/certify.py FOLDER [--alphas 0.02 0.05 0.1] [--audits 300 1000] [--splits 200]
+
+FOLDER is what bench/predicted.py wrote. Each split draws audit sentences at random; the others are
+open, but for those that the first tagger was as unsure of as of the sentences chosen for labeling:
+they would have been asked. Held: splits in which at most alpha of what was accepted is wrong. Sets:
+how often the conformal set of taggings, at most ten, holds the right one, and its size.
 """
 
 from __future__ import annotations

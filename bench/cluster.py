@@ -1,12 +1,15 @@
-"""Ray against plain processes: scoring a pool with the starter on the CPU, and with --kill what a killed worker costs.
+r"""Ray against plain processes: scoring a pool on the CPU, and what a killed worker costs.
 
-python bench/cluster.py [--sentences 20000] [--rounds 2] [--model FOLDER] [--data ../shared/data/conll03]
+python bench/cluster.py [--sentences 20000] [--rounds 2] [--model FOLDER] \
+    [--data ../shared/data/conll03]
 python bench/cluster.py --kill --sentences 100000 [--layers 1]
 
-The peer is one process, or two that know nothing of each other, each with its share of the blocks and one core: no queue, no journal,
-one merge at the end. Everything is timed from a cold start: imports, loading the model, starting Ray. The rounds are interleaved, since
-others use the machine as well. --kill: a cluster of two nodes on this machine; half-way through, a worker is killed (SIGKILL).
---layers leaves the starter so many of its layers, where the machine is slow and the time of the model is not the point.
+The peer is one process, or two that know nothing of each other, each with its share of the blocks
+and one core: no queue, no journal, one merge at the end. Everything is timed from a cold start:
+imports, loading the model, starting Ray. The rounds are interleaved, since others use the machine
+as well. --kill: a cluster of two nodes on this machine; half-way through, a worker is killed
+(SIGKILL). --layers leaves the starter so many of its layers, where the machine is slow and the time
+of the model is not the point.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ PLAIN = {1: "1 plain process", 2: "2 plain processes"}
 
 
 def train(sentences: list[Sentence], layers: int | None, out: Path) -> None:
-    """The starter, or the first of its layers, trained a little: what it says does not matter here."""
+    """The starter, or the first of its layers, trained a little: its predictions do not matter."""
     encoder, tokenizer = load_encoder()
     if layers is not None:
         encoder.encoder.layer = encoder.encoder.layer[:layers]
@@ -101,7 +104,7 @@ def rank(pool: PoolOnDisk, model: Path, engine: str, workers: int) -> list[Score
 
 
 def dying(note: Path, at: str, scorer: Scorer, unit: Unit, tell: object) -> Part:
-    """A worker like any other, but whoever is first given the unit `at` is killed while it has it."""
+    """A worker like any other, but the first that is given the unit `at` is killed with it."""
     if unit.key == at and not note.exists():
         note.write_text(f"pid {os.getpid()} at {at.rpartition(':')[2]}")
         os.kill(os.getpid(), signal.SIGKILL)
@@ -140,7 +143,10 @@ def kill(pool: PoolOnDisk, model: Path, about: str) -> None:
         ray.shutdown()
         cluster.shutdown()
     same = "the same" if best == undisturbed else "OTHER"
-    note = f"{about}; 2 nodes, a worker killed after half of the blocks; peer: 2 processes undisturbed; top {TOP}: {same}"
+    note = (
+        f"{about}; 2 nodes, a worker killed after half of the blocks; "
+        f"peer: 2 processes undisturbed; top {TOP}: {same}"
+    )
     record("cluster", f"a worker killed, {seen:,} sentences", second, "s", peer=first, note=note)
     show(
         [
@@ -177,7 +183,10 @@ def compare(pool: PoolOnDisk, model: Path, rounds: int, about: str) -> None:
         same = "the same" if found[name] == found[peer] else "OTHER"
         share = least[PLAIN[1]] / workers / least[name]  # of one plain process on a core of its own
         if name != peer:
-            note = f"{about}; peer: {peer}; best of {rounds}, from a cold start; efficiency {share:.0%}; top {TOP}: {same}"
+            note = (
+                f"{about}; peer: {peer}; best of {rounds}, from a cold start; "
+                f"efficiency {share:.0%}; top {TOP}: {same}"
+            )
             record(
                 "cluster",
                 f"{name}, {pool.sentences:,} sentences",

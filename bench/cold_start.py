@@ -1,12 +1,14 @@
-"""What suggestions before the first label save, and what F1 they bring for the same effort, simulated.
+"""What suggestions before the first label save, and what F1 the same effort then brings, simulated.
 
     python -m bench.cold_start --out cold [--data gazette CONLL03] [--answers 50] [--seeds 0 1 2]
 
-A perfect annotator answers sentences drawn at random. Keys are those of the page: arrows, Shift and an arrow for each more token, a key for
-a tag, `n` to the next mark or hint, `x` to clear a mark, Enter. Every place is reached on the shorter way, by arrows or by `n` and arrows.
-The dictionary has the texts that are marked in the dev split, each with its commonest tag; `types` is the starter's type head. The same
-answers train the same tagger, whoever typed them; so the F1 with suggestions is that of the answers which take as many keys as the
-answers without any. Rows are added to OUT/cold_start.csv; what has a row is not done again.
+A perfect annotator answers sentences drawn at random. Keys are those of the page: arrows, Shift and
+an arrow for each more token, a key for a tag, `n` to the next mark or hint, `x` to clear a mark,
+Enter. Every place is reached on the shorter way, by arrows or by `n` and arrows. The dictionary has
+the texts that are marked in the dev split, each with its commonest tag; `types` is the starter's
+type head. The same answers train the same tagger, whoever typed them; so the F1 with suggestions is
+that of the answers which take as many keys as the answers without any. Rows are added to
+OUT/cold_start.csv; what has a row is not done again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the benchmarks share: data, and more like it; one way to print a table; one file of all figures, results/bench.csv."""
+"""What the benchmarks share: data, and more like it; a table; all figures (results/bench.csv)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Corpus:
 
 
 def load(folder: str | None) -> Corpus:
-    """CoNLL-03 from the folder, or from its usual place beside the repository; the gazette when it is not there."""
+    """CoNLL-03 from the folder or its usual place beside the repository, or else the gazette."""
     place = Path(folder) if folder else _SHARED
     if (place / "train.txt").exists():
         name, train, test = (
@@ -46,7 +46,10 @@ def load(folder: str | None) -> Corpus:
 
 
 def varied(sentences: Sequence[Sentence], n: int, repeats: float = 0.0) -> Iterator[Sentence]:
-    """n sentences like those given: real ones with two tokens from elsewhere in each; a share of them stood there before, anywhere."""
+    """n sentences like those given, a share of which repeats earlier ones from anywhere.
+
+    They are real ones with two tokens from elsewhere in each.
+    """
     words = [token for sentence in sentences for token in sentence.tokens]
     for number in range(n):
         lot, place = _lots(number)
@@ -55,7 +58,7 @@ def varied(sentences: Sequence[Sentence], n: int, repeats: float = 0.0) -> Itera
 
 
 def _like(sentences: Sequence[Sentence], words: Sequence[str], number: int) -> tuple[str, ...]:
-    """The tokens of sentence `number`, which follow from the number alone, so that it can be met again."""
+    """The tokens of sentence `number`, which follow from the number alone, so they can repeat."""
     pick, first = _lots(number + 1_000_000_007)
     second, third = _lots(pick + first)
     tokens = list(sentences[pick % len(sentences)].tokens)
@@ -65,7 +68,10 @@ def _like(sentences: Sequence[Sentence], words: Sequence[str], number: int) -> t
 
 
 def _lots(number: int) -> tuple[int, int]:
-    """Two numbers below 2³² that look random (the finalizer of SplitMix64); numpy's generators are slow one number at a time."""
+    """Two numbers below 2³² that look random (the finalizer of SplitMix64).
+
+    numpy's generators are slow one number at a time.
+    """
     mixed = number * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
     mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
     mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
@@ -98,9 +104,10 @@ def record(
     note: str = "",
     table: Path = _TABLE,
 ) -> None:
-    """Write down a figure of ours, beside a peer's and the best there could be, measured in the same run; an earlier one of the case goes.
+    """Write down a figure of ours, beside a peer's and the best there could be in the same run.
 
-    The ratio is ours over the peer's, or over the limit where there is no peer. The unit says whether less (s) or more (1/s) is better.
+    An earlier one of the case goes. The ratio is ours over the peer's, or over the limit where
+    there is no peer. The unit says whether less (s) or more (1/s) is better.
     """
     against = peer if peer is not None else limit
     ratio = us / against if against else None

@@ -1,6 +1,11 @@
-"""How many wrong answers are among the first hundred in doubt: `python bench/doubts.py [--data ../shared/data/conll03] [--sentences 1500] [--share 0.05] [--steps 300] [--how retag drop] [--corpora gazette conll03]`.
+r"""How many wrong answers are among the first hundred in doubt.
 
-Of the gold spans, a share drawn at random gets another tag (retag) or is left out (drop). Precision is the share of the first hundred answers that hold such a span; recall is their share of all answers that do, which a hundred limits.
+python bench/doubts.py [--data ../shared/data/conll03] [--sentences 1500] [--share 0.05] \
+    [--steps 300] [--how retag drop] [--corpora gazette conll03]
+
+Of the gold spans, a share drawn at random gets another tag (retag) or is left out (drop). Precision
+is the share of the first hundred answers that hold such a span; recall is their share of all
+answers that do, which a hundred limits.
 """
 
 from __future__ import annotations

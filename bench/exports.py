@@ -2,7 +2,8 @@
 
 python bench/exports.py [--taggers FOLDER] [--data ../shared/data/conll03] [--sentences 500]
 
-FOLDER holds taggers named CORPUS-HEAD (gazette-crf, conll03-linear, …); those it lacks are trained for 200 steps.
+FOLDER holds taggers named CORPUS-HEAD (gazette-crf, conll03-linear, …); those it lacks are trained
+for 200 steps.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def tagger_of(folder: Path, corpus: Corpus, head: str) -> Tagger:
 
 
 def timed(models: dict[str, Predict], sentences: Sequence[Sentence]) -> dict[str, float]:
-    """The fastest of a few rounds in seconds; the models take turns, since the machine is shared."""
+    """The fastest of a few rounds in seconds; the models take turns, as the machine is shared."""
     best = dict.fromkeys(models, float("inf"))
     for _ in range(ROUNDS):
         for name, model in models.items():
@@ -94,13 +95,15 @@ def rows_of(corpus: Corpus, head: str, args: argparse.Namespace) -> list[list[ob
             print(f"{corpus.name}, {head}, {name}:", *changed, sep="\n")
         ratio = seconds["tagger"] / seconds[name]
         rows.append(
-            [corpus.name, head, name, len(changed), sum(spans_of(tags["tagger"])), sum(tokens), len(tokens),
-             f"{f1['tagger']:.2f}", f"{f1[name]:.2f}", f"{f1[name] - f1['tagger']:+.2f}", f"{ratio:.2f}×"]
+            [corpus.name, head, name, len(changed), sum(spans_of(tags["tagger"])), sum(tokens),
+             len(tokens), f"{f1['tagger']:.2f}", f"{f1[name]:.2f}",
+             f"{f1[name] - f1['tagger']:+.2f}", f"{ratio:.2f}×"]
         )  # fmt: skip
         record(
             "exports", f"{name}, {corpus.name}, {head}", len(bare) / seconds[name], "1/s",
             peer=len(bare) / seconds["tagger"],
-            note=f"peer: the tagger; {len(changed)} spans and {sum(tokens)} of {len(tokens)} tags differ, F1 {f1[name]:.2f} for {f1['tagger']:.2f}",
+            note=f"peer: the tagger; {len(changed)} spans and {sum(tokens)} of {len(tokens)} tags "
+            f"differ, F1 {f1[name]:.2f} for {f1['tagger']:.2f}",
         )  # fmt: skip
     return rows
 

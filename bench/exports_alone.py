@@ -1,8 +1,10 @@
 """Tag sentences with an exported model, in an environment without seqmix.
 
-python exports_alone.py hf|spacy MODEL < words.json: a list of lists of words; prints runs, each a name and the spans of every sentence
+python exports_alone.py hf|spacy MODEL < words.json
 
-The spans are [first word, one past the last, type]; those of Hugging Face's pipeline count characters of the words joined by spaces.
+words.json is a list of lists of words. Printed are runs, each a name and the spans of every
+sentence: [first word, one past the last, type], where those of Hugging Face's pipeline count
+characters of the words joined by spaces.
 """
 
 import json

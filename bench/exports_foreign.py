@@ -1,8 +1,10 @@
-"""Exports as other libraries run them, without seqmix: do they find the tagger's spans, and what does spaCy's own tokenization change?
+r"""Exports as other libraries run them, without seqmix: do they find the tagger's spans?
 
-python bench/exports_foreign.py --python VENV/bin/python [--taggers FOLDER] [--data ../shared/data/conll03] [--sentences 500]
+python bench/exports_foreign.py --python VENV/bin/python [--taggers FOLDER] \
+    [--data ../shared/data/conll03] [--sentences 500]
 
-VENV has torch, transformers, spaCy and onnxruntime, and no seqmix. FOLDER is that of bench/exports.py.
+VENV has torch, transformers, spaCy and onnxruntime, and no seqmix. FOLDER is that of
+bench/exports.py. The figures on raw text say what spaCy's own tokenization changes.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ def by_spacy(nlp: Any, sentences: Sequence[Sentence]) -> Tags:
 
 
 def on_raw_text(tagger: Tagger, nlp: Any, sentences: Sequence[Sentence]) -> list[int]:
-    """Texts, spans of the tagger, spans of the pipeline, the same ones, and the tagger's that cut a token of spaCy's."""
+    """Texts; spans of the tagger, of the pipeline, of both; spans that cut a token of spaCy's."""
     texts = [sentence.located()[0] for sentence in sentences]
     counts: Counter[str] = Counter()
     tagged = tagger.predict([Sentence.from_text(text) for text in texts])

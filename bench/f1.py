@@ -1,4 +1,4 @@
-"""How good the tagger is: F1 on the test set after plain training on a few random sentences, over seeds.
+"""How good the tagger is: F1 on the test set after plain training on a few sentences, over seeds.
 
 python bench/f1.py [--sizes 200 700] [--seeds 3] [--head linear] [--data ../shared/data/conll03]
 """

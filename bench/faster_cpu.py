@@ -1,9 +1,10 @@
-"""Ways to score faster on a CPU, each tried in a process of its own: float32 as it is, int8 weights, a compiled encoder.
+"""Ways to score faster on a CPU: float32 as it is, int8 weights, a compiled encoder.
 
 python bench/faster_cpu.py [--size 1000] [--data ../shared/data/conll03]
 
-A process of its own, since a CPU may advertise instructions it lacks and dies of them. Each way prints sentences a second and how its
-ranking by token entropy differs from float32's: rank correlation, and the share of the best tenth that stays.
+Each is tried in a process of its own, since a CPU may advertise instructions it lacks and dies of
+them. Each prints sentences a second and how its ranking by token entropy differs from float32's:
+rank correlation, and the share of the best tenth that stays.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def changed(tagger: Tagger, way: str) -> Tagger:
 
 
 def tried(way: str, size: int, data: str | None) -> dict[str, object]:
-    """Sentences a second, the better of two passes after one that is not counted; and the scores."""
+    """Sentences a second, in the better of two passes after one that does not count; the scores."""
     corpus = load(data)
     tagger = Tagger(settings=Settings(epochs=5), device="cpu").fit(
         corpus.train[:200], np.random.default_rng(0), corpus.tags
@@ -93,7 +94,10 @@ def main() -> None:
                 "",
             ]
         )
-        note = f"peer: float32; rank correlation {rank:.4f}, best tenth kept {kept:.0%}, scores apart at most {apart:.1e}"
+        note = (
+            f"peer: float32; rank correlation {rank:.4f}, best tenth kept {kept:.0%}, "
+            f"scores apart at most {apart:.1e}"
+        )
         record(
             "faster on the CPU",
             way,

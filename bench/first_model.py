@@ -1,9 +1,10 @@
-"""Seconds from the tenth answer to the first model of a new project, and how long the page took meanwhile.
+"""Seconds from the tenth answer to a project's first model, and how long the page took meanwhile.
 
     python -m bench.first_model [--data gazette CONLL03] [--repeats 3]
 
-A person answers ten sentences of the real `seqmix annotate` over HTTP, one every `--pause` seconds, and goes on like that until the first
-model is published; `next` and `save` are timed from the client, so the first figure is exact to a pause.
+A person answers ten sentences of the real `seqmix annotate` over HTTP, one every `--pause` seconds,
+and goes on like that until the first model is published; `next` and `save` are timed from the
+client, so the first figure is exact to a pause.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 python bench/generate.py [--n 40] [--sentences 200] [--width 768] [--large]
 
-The literal loop is slow, so nearest-token look-up is timed on a few positions of it. By default table and language model have the shapes of
-bert-base-cased and GPT-2 small with random weights (what is timed is arithmetic, not taste); `--starter` uses the embedded models.
+The literal loop is slow, so nearest-token look-up is timed on a few positions of it. By default
+table and language model have the shapes of bert-base-cased and GPT-2 small with random weights
+(what is timed is arithmetic, not taste); `--starter` uses the embedded models.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ def random_table(width: int) -> Table:
 
 
 def random_lm(folder: str, width: int, layers: int) -> str:
-    """A GPT-2 of this shape; its scores lie near the size of the vocabulary, so the range is set to accept about half."""
+    """A GPT-2 of this shape, whose scores lie near the size of the vocabulary.
+
+    The range is set to accept about half.
+    """
     torch.manual_seed(0)
     tokenizer = starter_tokenizer()
     config = GPT2Config(
@@ -136,11 +140,13 @@ def compare(sentences, variant: str, table: Table, name: str, args) -> list[obje
             tokenizer.bos_token_id if tokenizer.bos_token_id is not None else 101,
         )
 
-    # the literal loop pays for every position in full; the look-up itself is extrapolated from `--positions` timed ones below
+    # the literal loop pays for every position in full;
+    # the look-up itself is extrapolated from `--positions` timed ones below
     start = time.perf_counter()
     fast = _Cached(table)
     expected = generate(
-        sentences, pairs, [mixer._weight(pair, seed) for pair in pairs], table.vectors, table.words, table.starts, table.split, score,
+        sentences, pairs, [mixer._weight(pair, seed) for pair in pairs],
+        table.vectors, table.words, table.starts, table.split, score,
         limits.low, limits.high, args.n + repeats(made), variant == "whole", fast.nearest,
     )  # fmt: skip
     literal = (
@@ -152,7 +158,10 @@ def compare(sentences, variant: str, table: Table, name: str, args) -> list[obje
     same = [one.sentence.tokens for one in made] == list(
         dict.fromkeys(tokens for tokens, _, _ in expected)
     )[: len(made)]
-    note = f"peer: the literal reading of the paper, its look-up timed on {args.positions} positions; same sentences: {same}"
+    note = (
+        f"peer: the literal reading of the paper, its look-up timed on {args.positions} positions; "
+        f"same sentences: {same}"
+    )
     record("generate", f"{variant}, {args.n} sentences", ours, "s", peer=literal, note=note)
     return [
         variant,
@@ -168,12 +177,12 @@ def compare(sentences, variant: str, table: Table, name: str, args) -> list[obje
 
 
 def repeats(made) -> int:
-    """Sentences the literal loop keeps twice and ours once: the corpus itself has the same sentence more than once."""
+    """Sentences the literal loop keeps twice and ours once, as they repeat in the corpus."""
     return made.counts.get("repeated", 0)
 
 
 class _Cached:
-    """Stands in for the literal nearest-token loop where only its answer is wanted; counts how often it was asked."""
+    """Stands in for the literal nearest-token loop where only its answer is wanted, and counts."""
 
     def __init__(self, table: Table) -> None:
         self.table, self.asked, self.seconds = table, 0, 0.0

@@ -1,6 +1,7 @@
-"""Generation at scale: time and memory of N accepted sentences from many labeled ones, with the starter models.
+r"""Generation at scale, with the starter models: time and memory of N accepted sentences.
 
-python bench/generate_many.py [--labeled 5000 10000 20000] [--asked 2500 5000 10000] [--data ../shared/data/conll03]
+python bench/generate_many.py [--labeled 5000 10000 20000] [--asked 2500 5000 10000] \
+    [--data ../shared/data/conll03]
 """
 
 from __future__ import annotations

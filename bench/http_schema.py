@@ -1,10 +1,11 @@
-"""Ask a running server whatever its own OpenAPI schema allows, and much that it does not: no answer may be a 5xx, none may hang.
+"""Ask a running server what its OpenAPI schema allows, and more: never a 5xx, never a hang.
 
     python bench/http_schema.py [--requests 5000] [--seed 0] [--model TAGGER]
 
-Schemathesis makes the requests, half of them good and half of them bad, for every operation the schema has. The server is a real one on
-this machine, with the token given and the rate limit off, which would answer most of them with 429. Each request is then sent again by a
-stranger, who must hear 401 and nothing else.
+Schemathesis makes the requests, half of them good and half of them bad, for every operation the
+schema has. The server is a real one on this machine, with the token given and the rate limit off,
+which would answer most of them with 429. Each request is then sent again by a stranger, who must
+hear 401 and nothing else.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ LIMITS = Limits(rate=1e9, burst=1e9)
 
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[str, str]]:
-    """A project of the gazette, served as `seqmix annotate` serves it; where, and the token of an admin."""
+    """A project of the gazette, served by `seqmix annotate`; where, and the token of an admin."""
     create_project(
         folder,
         (s.unlabeled() for s in sample("gazette:train")[:200]),
@@ -126,12 +127,12 @@ def ask_all(
 
 
 def _each(strategy: Any, ask: Any, examples: int, number: int) -> None:
-    """So many different requests; an operation that has no bad (or few different) ones gives fewer."""
+    """So many different requests; fewer where an operation has no bad or few different ones."""
 
     @seed(number)
     @settings(
-        max_examples=examples, deadline=None, database=None, phases=(Phase.generate,), verbosity=Verbosity.quiet,
-        suppress_health_check=list(HealthCheck),
+        max_examples=examples, deadline=None, database=None, phases=(Phase.generate,),
+        verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(strategy)
     def many(case: Any) -> None:

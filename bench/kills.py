@@ -1,4 +1,4 @@
-"""Kill a run at random moments, resume it each time, and compare what it leaves with an undisturbed one, byte by byte.
+"""Kill a run at random moments, resume it, and compare each byte with an undisturbed run's.
 
 python bench/kills.py --data CONLL03 --kills 20
 """
@@ -53,9 +53,8 @@ def main() -> None:
         subprocess.run([*command, str(broken)], check=True, stderr=subprocess.DEVNULL)
         one, other = _bytes(whole), _bytes(broken)
         differ = sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
-        print(
-            f"killed {killed} times; {len(one)} files, {'all the same' if not differ else 'different: ' + ', '.join(differ)}"
-        )
+        result = "all the same" if not differ else "different: " + ", ".join(differ)
+        print(f"killed {killed} times; {len(one)} files, {result}")
         sys.exit(bool(differ))
 
 

@@ -1,8 +1,9 @@
-"""A round of the loop: train on what is labeled, score the pool, choose. Ours against the same round made of the usual parts.
+"""A round of the loop (train, score the pool, choose) against one made of the usual parts.
 
 python bench/loop.py [--labeled 200] [--pool 2000] [--epochs 3] [--data ../shared/data/conll03]
 
-The peer trains with the Hugging Face Trainer and scores as small-text describes it (see bench/train.py and bench/score.py).
+The peer trains with the Hugging Face Trainer and scores as small-text describes it
+(see bench/train.py and bench/score.py).
 """
 
 from __future__ import annotations
@@ -70,6 +71,8 @@ if __name__ == "__main__":
     )
     where = "cuda" if torch.cuda.is_available() else "cpu"
     record(
-        "loop", f"{where}, a round with {len(labeled)} labeled, {len(pool)} in the pool", us, "s", peer=them,
-        note=f"peer: Trainer and per-sentence scoring; {args.epochs} epochs; scoring alone {their_scoring / scoring:.1f} times",
+        "loop", f"{where}, a round with {len(labeled)} labeled, {len(pool)} in the pool",
+        us, "s", peer=them,
+        note=f"peer: Trainer and per-sentence scoring; {args.epochs} epochs; "
+        f"scoring alone {their_scoring / scoring:.1f} times",
     )  # fmt: skip

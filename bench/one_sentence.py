@@ -1,11 +1,13 @@
-"""Where the CPU time of one sentence of 25 tokens goes, on the default path.
+r"""Where the CPU time of one sentence of 25 tokens goes, on the default path.
 
-OMP_NUM_THREADS=1 python bench/one_sentence.py [--sentences 60] [--rounds 5] [--data ../shared/data/conll03]
+OMP_NUM_THREADS=1 python bench/one_sentence.py [--sentences 60] [--rounds 5] \
+    [--data ../shared/data/conll03]
 
-The products and the attention of a sentence are done again alone, with tensors of the same shapes; what the network takes besides is other
-operations of torch and the modules around them. Decoding is what happens to the scores; the rest is Python around all of it. New words are
-tokenized, known ones are remembered. Each figure is the median over sentences of the least CPU time of a few rounds, in which all
-parts take turns.
+The products and the attention of a sentence are done again alone, with tensors of the same shapes;
+what the network takes besides is other operations of torch and the modules around them. Decoding is
+what happens to the scores; the rest is Python around all of it. New words are tokenized, known ones
+are remembered. Each figure is the median over sentences of the least CPU time of a few rounds, in
+which all parts take turns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many of the places that the starter's type head points at are names, and how many names it points at.
+"""How many places that the starter's type head points at are names, and how many names it finds.
 
 python -m bench.pointing FILE [--limit 400]
 """

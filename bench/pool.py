@@ -1,12 +1,14 @@
-"""Pools on disk: time, memory and bytes of building one and of finding its best, from ten thousand to ten million sentences.
+"""Pools on disk: time, memory and bytes of building one and of finding its best.
 
 python bench/pool.py [--sizes 10000 100000 1000000 10000000] [--limit 100000] [--folder /tmp]
 
-Sentences are CoNLL-03's with two tokens changed, a tenth of them repeats, made up as they are read. The limit of building is making them up
-and nothing else. Up to --limit sentences are scored with the starter; the rest would take hours, so all sizes are also scored by a stand-in
-that costs next to nothing, which leaves what hangs on the size: reading, the policy, the merge, the journal; and with a real tagger of one
-narrow layer, which adds cutting words, batches and caches. Each figure is of a process of its own with one thread. Times are of the CPU,
-since others may use the machine as well; memory is the most that was resident (VmHWM), pages of mapped files included, against 4 GiB.
+Sentences are CoNLL-03's with two tokens changed, a tenth of them repeats, made up as they are read.
+The limit of building is making them up and nothing else. Up to --limit sentences are scored with
+the starter; the rest would take hours, so all sizes are also scored by a stand-in that costs next
+to nothing, which leaves what hangs on the size: reading, the policy, the merge, the journal; and
+with a real tagger of one narrow layer, which adds cutting words, batches and caches. Each figure is
+of a process of its own with one thread. Times are of the CPU, since others may use the machine as
+well; memory is the most that was resident (VmHWM), pages of mapped files included, against 4 GiB.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ def train(out: Path) -> None:
 
 
 def train_tiny(out: Path) -> None:
-    """A tagger of one narrow layer that cuts words as the starter does: all that a real one does, and hardly any arithmetic."""
+    """A tagger of one narrow layer: all that a real one does, and hardly any arithmetic."""
     from transformers import BertConfig, BertModel
 
     from seqmix.starter.loader import starter_tokenizer

@@ -1,11 +1,15 @@
-"""Prediction side by side, in turn, with one model: seqmix, the pipelines of Hugging Face and of optimum-onnx, spaCy for scale, and the limits.
+r"""Prediction side by side with one model: seqmix, pipelines of other libraries, and the limits.
 
-python bench/predict.py [--sizes 3453] [--data ../shared/data/conll03] [--optimum VENV/bin/python] [--spacy en_core_web_sm]
+python bench/predict.py [--sizes 3453] [--data ../shared/data/conll03] \
+    [--optimum VENV/bin/python] [--spacy en_core_web_sm]
 
-The pipelines run in processes of their own with torch's defaults, on the folder that `seqmix export --to hf` writes; VENV has optimum-onnx, which
-takes older transformers only. The limit in float32 is the bare encoder over batches that are cut, sorted and on the device; in int8 it is the matrix
-products alone. A sentence alone has 25 tokens. Of a few rounds, in which all take turns, the best counts. CPU time stands beside the time,
-since others may be using the cores; with OMP_NUM_THREADS=1 it is what a quiet core would take.
+The pipelines are those of Hugging Face and of optimum-onnx, in processes of their own with torch's
+defaults, on the folder that `seqmix export --to hf` writes; VENV has optimum-onnx, which takes
+older transformers only. spaCy's is there for scale. The limit in float32 is the bare encoder over
+batches that are cut, sorted and on the device; in int8 it is the matrix products alone. A sentence
+alone has 25 tokens. Of a few rounds, in which all take turns, the best counts. CPU time stands
+beside the time, since others may be using the cores; with OMP_NUM_THREADS=1 it is what a quiet core
+would take.
 """
 
 from __future__ import annotations
@@ -63,7 +67,9 @@ def ways_of(tagger: Tagger, stack: ExitStack, args: argparse.Namespace) -> dict[
     return ways
 
 
-def in_turn(ways: dict[str, Way], sentences: Sequence[Sentence], rounds: int, alone: bool) -> dict[str, Result]:  # fmt: skip
+def in_turn(
+    ways: dict[str, Way], sentences: Sequence[Sentence], rounds: int, alone: bool
+) -> dict[str, Result]:
     """The least times of each way; they take turns, after a short pass that does not count."""
     for way in ways.values():
         way(sentences[:64], alone)
@@ -82,7 +88,7 @@ def least(results: Sequence[Result]) -> Result:
 
 
 def alone(ways: dict[str, Way], corpus: Corpus, n: int, rounds: int) -> dict[str, list[float]]:
-    """p50, p90 and the p50 of CPU time in milliseconds of sentences of 25 tokens that come one at a time."""
+    """p50, p90 and the p50 of CPU time in ms of sentences of 25 tokens that come one at a time."""
     long = [s.tokens[:TOKENS] for s in (*corpus.test, *corpus.train) if len(s) >= TOKENS]
     sentences = [Sentence(f"s{i}", tokens) for i, tokens in enumerate(long[:n])]
     quantiles = ((0, 0.5), (0, 0.9), (1, 0.5))
@@ -145,7 +151,9 @@ def main() -> None:
                 for name, result in results.items()
             ]
     show(
-        ["sentences", "", "per second", "of the pipeline", "of the limit", "CPU ms each", "of the pipeline", "of the limit", "p50, p90, CPU p50 alone", "F1", "same tags"],
+        ["sentences", "", "per second", "of the pipeline", "of the limit",
+         "CPU ms each", "of the pipeline", "of the limit",
+         "p50, p90, CPU p50 alone", "F1", "same tags"],
         rows,
     )  # fmt: skip
 

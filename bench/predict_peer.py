@@ -1,8 +1,9 @@
-"""A token-classification pipeline in a process of its own: texts come in as lines of JSON, seconds, CPU seconds and pieces go out.
+"""A token-classification pipeline in a process of its own.
 
 python predict_peer.py transformers|optimum FOLDER cpu|cuda
 
-Each line is {"texts": […], "batch": 32}. Needs no seqmix, so that an environment with other versions can run it.
+Texts come in as lines of JSON, {"texts": […], "batch": 32}; seconds, CPU seconds and pieces go out.
+Needs no seqmix, so that an environment with other versions can run it.
 """
 
 import json

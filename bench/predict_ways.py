@@ -1,4 +1,7 @@
-"""The ways to predict that bench/predict.py compares; each takes sentences and how many may go at once."""
+"""The ways to predict that bench/predict.py compares.
+
+Each takes sentences and how many may go at once.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,7 @@ def peer(python: str, library: str, model: Path, device: str, batch: int) -> Ite
 
 
 def spacy_way(name: str, types: Sequence[str]) -> Way:
-    """A spaCy pipeline; by default its `ner` as it comes, whose speed does not depend on training."""
+    """A spaCy pipeline; by default its `ner` untrained, which is as fast as a trained one."""
     import spacy
 
     if name:
@@ -123,13 +126,15 @@ def spacy_way(name: str, types: Sequence[str]) -> Way:
 
 
 def int8_products(tagger: Tagger, batches: Sequence[Batch]) -> Callable[[], object]:
-    """What multiplies all that int8 predictions of these batches multiply, and does nothing else."""
+    """Multiplies all that int8 predictions of these batches multiply, and does nothing else."""
     shapes: list[list[tuple[Int8Linear, torch.Size]]] = []
     layers = [layer for layer in tagger.network.modules() if isinstance(layer, Int8Linear)]
     hooks = [
-        layer.register_forward_pre_hook(lambda layer, inputs: shapes[-1].append((layer, inputs[0].shape)))
+        layer.register_forward_pre_hook(
+            lambda layer, inputs: shapes[-1].append((layer, inputs[0].shape))
+        )
         for layer in layers
-    ]  # fmt: skip
+    ]
     with torch.inference_mode():
         for batch in batches:
             shapes.append([])

@@ -1,6 +1,12 @@
-"""What plain taggers say of four corpora, kept in a folder for bench/certify.py: `python bench/predicted.py FOLDER [--data ../shared/data] [--corpora conll03 wnut17 genia2011 wikigold] [--steps 500] [--most 8000]`.
+r"""What plain taggers say of four corpora, kept in a folder for bench/certify.py.
 
-Each corpus is cut in two. The labeled sentences are of the first half: drawn at random, or the least certain of a tagger that was trained on 100 of them. The second half is what the tagger has not seen: of each sentence the ten most probable taggings, which of them is right, and how unsure the first tagger was.
+python bench/predicted.py FOLDER [--data ../shared/data] [--steps 500] [--most 8000] \
+    [--corpora conll03 wnut17 genia2011 wikigold]
+
+Each corpus is cut in two. The labeled sentences are of the first half: drawn at random, or the
+least certain of a tagger that was trained on 100 of them. The second half is what the tagger has
+not seen: of each sentence the ten most probable taggings, which of them is right, and how unsure
+the first tagger was.
 """
 
 from __future__ import annotations

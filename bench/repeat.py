@@ -1,9 +1,12 @@
-"""Does a training repeat while others run beside it? Processes that do the same work at once, and which of them end with other weights.
+r"""Does a training repeat while others run beside it, or do some end with other weights?
 
-python bench/repeat.py [--processes 16] [--steps 380] [--size 1000] [--data GENIA2011] [--attention math] [--poison]
+python bench/repeat.py [--processes 16] [--steps 380] [--size 1000] [--data GENIA2011] \
+    [--attention math] [--poison]
 
-They share a GPU as the environment says: through CUDA MPS where its daemon runs, each with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE of it, else
-in turns. `--poison` fills free memory with NaN before every stretch of steps instead: what reads before it writes would show.
+The processes do the same work at once. They share a GPU as the environment says: through CUDA MPS
+where its daemon runs, each with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE of it, else in turns. `--poison`
+fills free memory with NaN before every stretch of steps instead: what reads before it writes would
+show.
 """
 
 from __future__ import annotations

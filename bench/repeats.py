@@ -1,10 +1,12 @@
-"""How often a project asks for one template in a row, on text made from templates, and what that costs in F1.
+"""How often a project asks for one template in a row, and what that costs in F1.
 
     python -m bench.repeats [--sentences 800] [--seeds 0 1 2] [--arms plain diverse apart both]
 
-The real trainer works on a project of recipe lines: 24 templates, a fifth of the lines from the most frequent. A person who
-knows the gold answers 14 questions after each of four models. In each stretch of 14 questions the sentences of the template
-asked most are counted; F1 is the last model's, on 400 other lines. Stages 2 and 3 are off, and a training takes 60 steps.
+The text is made from templates: the real trainer works on a project of recipe lines, 24 templates,
+a fifth of the lines from the most frequent. A person who knows the gold answers 14 questions after
+each of four models. In each stretch of 14 questions the sentences of the template asked most are
+counted; F1 is the last model's, on 400 other lines. Stages 2 and 3 are off, and a training takes 60
+steps.
 """
 
 from __future__ import annotations
@@ -44,11 +46,15 @@ ARMS: Mapping[str, str] = {
 _STRETCH, _MODELS = 14, 4
 _OFF = "[training]\nsteps = 60\n[adapt]\nepochs = 0\n[self_training]\nteachers = 0\n[query]\n"
 _FILLERS = {
-    "I": "flour,brown sugar,butter,olive oil,garlic,onions,red lentils,salt,black pepper,eggs,double cream,rice,"
-    "cherry tomatoes,basil,chicken stock,soy sauce,ginger,spring onions,parsley,yeast,honey,oats,dark chocolate",
-    "A": "{n} g,{n} ml,{n} tsp,{n} tbsp,a pinch,a handful,half a cup,{n} cups,two,three,{n} oz,a knob",
-    "T": "pan,large bowl,wok,tin,baking tray,saucepan,food processor,wooden spoon,sieve,whisk,casserole,blender",
-    "D": "{n} minutes,an hour,overnight,{n} to {m} minutes,two hours,{n} seconds,half an hour,a few minutes",
+    "I": "flour,brown sugar,butter,olive oil,garlic,onions,red lentils,salt,black pepper,eggs,"
+    "double cream,rice,cherry tomatoes,basil,chicken stock,soy sauce,ginger,spring onions,parsley,"
+    "yeast,honey,oats,dark chocolate",
+    "A": "{n} g,{n} ml,{n} tsp,{n} tbsp,a pinch,a handful,half a cup,{n} cups,two,three,{n} oz,"
+    "a knob",
+    "T": "pan,large bowl,wok,tin,baking tray,saucepan,food processor,wooden spoon,sieve,whisk,"
+    "casserole,blender",
+    "D": "{n} minutes,an hour,overnight,{n} to {m} minutes,two hours,{n} seconds,half an hour,"
+    "a few minutes",
 }  # fmt: skip
 _TEMPLATES = (
     "Heat the oven to {n} F / gas mark 4 and line a {T} with paper .",
@@ -117,7 +123,7 @@ def measure(query: str, n: int, seed: int) -> tuple[list[int], list[int], float]
 
 
 def answered(project: Project, gold: Mapping[str, tuple[int, Sentence]]) -> Iterator[int]:
-    """Answer 10 questions before the first model and 14 after each; yield the templates of these."""
+    """Answer 10 questions before the first model and 14 after each, whose templates it yields."""
     add_annotator(project.store, "Ada")
     trainer = Trainer(project, replace(build_parts(project), quick=None))
     trainer.step()

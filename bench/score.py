@@ -1,11 +1,13 @@
-"""Scoring a pool by token entropy: ours, per-sentence scoring as small-text describes it, and the bare forward pass as the limit.
+"""Scoring a pool by token entropy: ours, per-sentence scoring, and the limit, a bare forward pass.
 
 python bench/score.py [--sizes 3453] [--data ../shared/data/conll03]
 
-The peer is written from small-text's documentation: the classifier gives probabilities for mini-batches of 12 in the pool's order, each
-padded to its longest, all of them come to the host, and numpy takes the entropy row by row. The limit is the encoder alone, in the same
-precision, over batches that are cut, sorted by length and on the device. Each is the median of three passes taken in turn, the peer's
-over the first 300 sentences; the first pass of ours, with every sentence still to be cut into pieces, stands beside.
+The peer is written from small-text's documentation: the classifier gives probabilities for
+mini-batches of 12 in the pool's order, each padded to its longest, all of them come to the host,
+and numpy takes the entropy row by row. The limit is the encoder alone, in the same precision, over
+batches that are cut, sorted by length and on the device. Each is the median of three passes taken
+in turn, the peer's over the first 300 sentences; the first pass of ours, with every sentence still
+to be cut into pieces, stands beside.
 """
 
 from __future__ import annotations
@@ -131,8 +133,8 @@ if __name__ == "__main__":
         ]  # the peer cuts what is too long, ours reads it in windows
         apart = np.abs(ours(tagger, short) - per_sentence(tagger, short)).max()
         rows.append(
-            [corpus.name, n, f"{n / us:.0f}/s", f"{n / cold:.0f}/s", f"{n / them:.0f}/s", f"{them / us:.1f}×", f"{n / limit:.0f}/s",
-             f"{limit / us:.0%}", f"{apart:.0e}"]
+            [corpus.name, n, f"{n / us:.0f}/s", f"{n / cold:.0f}/s", f"{n / them:.0f}/s",
+             f"{them / us:.1f}×", f"{n / limit:.0f}/s", f"{limit / us:.0%}", f"{apart:.0e}"]
         )  # fmt: skip
         where = (
             torch.cuda.get_device_name()
@@ -140,8 +142,10 @@ if __name__ == "__main__":
             else f"CPU, {torch.get_num_threads()} threads"
         )
         record(
-            "score", f"{device.type}, {n} sentences", n / us, "1/s", peer=n / them, limit=n / limit,
-            note=f"{where}; {limit / us:.0%} of the limit; first pass {n / cold:.0f}/s; scores apart at most {apart:.0e}",
+            "score", f"{device.type}, {n} sentences",
+            n / us, "1/s", peer=n / them, limit=n / limit,
+            note=f"{where}; {limit / us:.0%} of the limit; first pass {n / cold:.0f}/s; "
+            f"scores apart at most {apart:.0e}",
         )  # fmt: skip
     show(
         [

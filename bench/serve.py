@@ -1,11 +1,12 @@
-"""Eight annotators hammer `seqmix annotate` on a large project while it trains, some of their connections breaking in the middle.
+"""Eight annotators hammer `seqmix annotate` while it trains, and some connections break.
 
     python bench/serve.py [--seconds 60] [--sentences 100000] [--annotators 8] [--sources]
 
-Every answer that was acknowledged must be in the store afterwards, as it was given; no sentence may have been given to two people; no
-answer may be a 5xx. Then the table: how long `next` and `save` took, seen from the client. With --sources every kind of source suggests:
-a dictionary with a regular expression, the starter's type head, a spaCy pipeline, predictions for 20,000 sentences, and a language model
-behind a server of this script's on loopback.
+Every answer that was acknowledged must be in the store afterwards, as it was given; no sentence may
+have been given to two people; no answer may be a 5xx. Then the table: how long `next` and `save`
+took, seen from the client. With --sources every kind of source suggests: a dictionary with a
+regular expression, the starter's type head, a spaCy pipeline, predictions for 20,000 sentences, and
+a language model behind a server of this script's on loopback.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from seqmix.serve.store.current import current_answers
 from seqmix.serve.store.events import read_events
 
 BROKEN = 0.05  # the share of requests whose connection breaks
-PAUSE = 0.02  # seconds of thought between two requests, on average: a rate per person just below the limit
+PAUSE = 0.02  # seconds of thought between requests, on average: a rate just below a person's limit
 
 
 def corpus(n: int, rng: np.random.Generator) -> Iterator[Sentence]:
@@ -76,7 +77,7 @@ class LanguageModel(BaseHTTPRequestHandler):
 
 
 def add_all_sources(folder: Path, predicted: Iterable[Sentence], model: str) -> None:
-    """Add a source of every kind with the commands that people use, and allow the language model."""
+    """Add a source of every kind with the commands people use, and allow the language model."""
     names = sorted(
         {
             (" ".join(sentence.tokens[span.start : span.end]), span.type)
@@ -350,10 +351,12 @@ def tell(people: list[Annotator], seconds: float, status: dict[str, Any]) -> Non
     )
     stale, busy = (sum(person.statuses.count(status) for person in people) for status in (409, 429))
     print(
-        f"{len(people)} annotators, {seconds:g} s: {saved} answers acknowledged ({saved / seconds:.0f}/s), {unheard} not heard of,"
+        f"{len(people)} annotators, {seconds:g} s: {saved} answers acknowledged "
+        f"({saved / seconds:.0f}/s), {unheard} not heard of,"
     )
+    generation = (status["model"] or {}).get("generation")
     print(
-        f"{breaks} connections broken, {stale} stale, {busy} told to wait; generation {(status['model'] or {}).get('generation')}"
+        f"{breaks} connections broken, {stale} stale, {busy} told to wait; generation {generation}"
     )
     print("meanwhile the trainer was: " + ", ".join(status["phases"]))
     offered = sum((person.offered for person in people), Counter())

@@ -1,10 +1,13 @@
-"""`seqmix serve` under load: clients that ask for one sentence after another, beside the tagger called directly in this process.
+r"""`seqmix serve` under load, beside the tagger called directly in this process.
 
-python bench/serve_predict.py [--model TAGGER] [--clients 32] [--seconds 60] [--rounds 3] [--data ../shared/data/conll03]
+python bench/serve_predict.py [--model TAGGER] [--clients 32] [--seconds 60] [--rounds 3] \
+    [--data ../shared/data/conll03]
 
-The two take turns in each round: the same sentences, first directly (32 at a time, which is the most the server can have at once, and
-1,000 at a time), then over HTTP. The clients are threads of this process; what they and the server cost is measured, too.
-In the end the server gets SIGTERM while all of them ask, and they go on until it refuses their connections: no request may be lost.
+Clients ask for one sentence after another. Server and tagger take turns in each round: the same
+sentences, first directly (32 at a time, which is the most the server can have at once, and 1,000 at
+a time), then over HTTP. The clients are threads of this process; what they and the server cost is
+measured, too. In the end the server gets SIGTERM while all of them ask, and they go on until it
+refuses their connections: no request may be lost.
 """
 
 from __future__ import annotations
@@ -93,7 +96,7 @@ def ask(port: int, bodies: Iterator[bytes], end: threading.Event, seen: Load) ->
 def over_http(
     port: int, sentences: Iterator[Sentence], clients: int, seconds: float, pid: int | None = None
 ) -> Load:
-    """What that many clients see; with a process id, that process gets SIGTERM after the seconds."""
+    """What that many clients see; the process of `pid`, if any, gets SIGTERM after the seconds."""
     lock, end = threading.Lock(), threading.Event()
 
     def bodies() -> Iterator[bytes]:
@@ -205,8 +208,9 @@ def main() -> None:
     print(f"500 sentences: {different} get other spans over HTTP than directly")
     print("\n".join(seen.errors[:5]) or "no error")
     print(
-        f"SIGTERM while {arguments.clients} clients ask: {stopped.after} requests answered after it, "
-        f"{len(stopped.errors)} lost, {stopped.refused} clients ended because it accepts no more connections"
+        f"SIGTERM while {arguments.clients} clients ask: {stopped.after} requests answered "
+        f"after it, {len(stopped.errors)} lost, {stopped.refused} clients ended because it "
+        "accepts no more connections"
     )
     print("\n".join(stopped.errors[:5]), end="")
     raise SystemExit(bool(seen.errors or different or stopped.errors))
@@ -231,11 +235,16 @@ def report(
     over = f"over HTTP, {arguments.clients} clients"
     rows.append([over, f"{rate:.0f}", f"{p50:.1f}", f"{p99:.1f}", f"{batch:.1f}"])
     show(["", "sentences/s", "p50 ms", "p99 ms", "sentences a batch"], rows)
+    of_server, of_clients = (1000 * cost / len(seen.seconds) for cost in costs)
     print(
-        f"{len(seen.seconds)} requests in {seen.wall:.0f} s, {rate / limits[32]:.0%} of the tagger alone; "
-        f"CPU per request: server {1000 * costs[0] / len(seen.seconds):.1f} ms, clients {1000 * costs[1] / len(seen.seconds):.1f} ms"
+        f"{len(seen.seconds)} requests in {seen.wall:.0f} s, "
+        f"{rate / limits[32]:.0%} of the tagger alone; "
+        f"CPU per request: server {of_server:.1f} ms, clients {of_clients:.1f} ms"
     )
-    note = f"{name}; limit: the tagger called directly, 32 at a time; p50 {p50:.1f} ms, p99 {p99:.1f} ms, {len(seen.errors)} errors"
+    note = (
+        f"{name}; limit: the tagger called directly, 32 at a time; "
+        f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, {len(seen.errors)} errors"
+    )
     case = f"{arguments.clients} clients, {arguments.seconds:g} s"
     record("serve_predict", case, rate, "1/s", limit=limits[32], note=note)
 

@@ -1,6 +1,9 @@
-"""The store: how long "next" and "save" take with many sentences, alone or while a ranking is published from another process.
+r"""The store: how long "next" and "save" take with many sentences, with or without publishing.
 
-python bench/serve_store.py [--sentences 100000] [--answers 2000] [--annotators 1] [--publish] [--store postgresql://…]
+python bench/serve_store.py [--sentences 100000] [--answers 2000] [--annotators 1] [--publish] \
+    [--store postgresql://…]
+
+--publish: rankings are published from another process meanwhile.
 """
 
 from __future__ import annotations
@@ -132,7 +135,8 @@ def main() -> None:
         print(f"{given.sentences} sentences added in {built:.1f} s, {memory:.0f} MB")
         print(f"{len(threads)} annotators, {done.value} rankings published meanwhile")
         print(
-            f"{len(seconds['save'])} answers in {took:.1f} s; store {store.place}; Python {sys.version.split()[0]}"
+            f"{len(seconds['save'])} answers in {took:.1f} s; store {store.place}; "
+            f"Python {sys.version.split()[0]}"
         )
         rows = [
             [name, *(f"{1000 * np.quantile(own, q):.2f}" for q in (0.5, 0.9, 0.99, 1.0))]

@@ -1,9 +1,11 @@
-"""Whole runs of the loop: one alone from a cold start, and many side by side on one device.
+r"""Whole runs of the loop: one alone from a cold start, and many side by side on one device.
 
-python bench/simulate.py [--preset conll03] [--sweep experiments/conll03-main.toml] [--seeds 5] [--workers 16] [--data FOLDER]
+python bench/simulate.py [--preset conll03] [--sweep experiments/conll03-main.toml] \
+    [--seeds 5] [--workers 16] [--data FOLDER]
 
-A run alone is `seqmix simulate` in a process of its own, start-up included. Side by side it is `seqmix sweep`; on a GPU through CUDA MPS,
-which is started for it and stopped after it where it can be.
+A run alone is `seqmix simulate` in a process of its own, start-up included. Side by side it is
+`seqmix sweep`; on a GPU through CUDA MPS, which is started for it and stopped after it where it can
+be.
 """
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ _DATA = Path(__file__).parents[2] / "shared" / "data"
 
 @contextmanager
 def shared_gpu(folder: Path) -> Iterator[dict[str, str]]:
-    """The environment of processes that share the GPU through a daemon of our own; an empty one where there is none to start."""
+    """The environment of processes that share the GPU through a daemon of our own.
+
+    It is empty where there is none to start.
+    """
     control = shutil.which("nvidia-cuda-mps-control")
     if control is None or not torch.cuda.is_available():
         yield {}
@@ -89,13 +94,17 @@ if __name__ == "__main__":
             note=f"{where}; from a cold start",
         )
         spent = seconds(
-            "sweep", args.sweep, "--data", args.data, "--seeds", args.seeds, "--workers", args.workers, "--out", f"{folder}/sweep",
+            "sweep", args.sweep, "--data", args.data, "--seeds", args.seeds,
+            "--workers", args.workers, "--out", f"{folder}/sweep",
             environment={"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1", **environment},
         )  # fmt: skip
         with (Path(folder) / "sweep" / "results.csv").open(encoding="utf-8", newline="") as file:
             runs = len({(row["arm"], row["seed"]) for row in csv.DictReader(file)})
     rate = 60 * runs / spent
-    told = f"{where}{' with MPS' if environment else ''}; {runs} runs of {args.sweep.name} in {spent:.0f} s, start-up included"
+    told = (
+        f"{where}{' with MPS' if environment else ''}; {runs} runs of {args.sweep.name} "
+        f"in {spent:.0f} s, start-up included"
+    )
     record(
         "simulate",
         f"{args.sweep.stem}, {args.workers} side by side, {device}",

@@ -1,9 +1,10 @@
-"""How well raw text is cut into sentences: boundaries of gold corpora, whose tokens are joined into running text.
+"""How well raw text is cut into sentences: boundaries of gold corpora, joined into running text.
 
     python -m bench.split --data FILE... [--peer PYTHON]
 
-Sentences that end with . ! or ? are joined by spaces, 20 at a time, after spaces before punctuation are taken out. Precision, recall and
-F1 are of the places between two sentences. `--peer` is a Python with pysbd and syntok, which are run on the same text.
+Sentences that end with . ! or ? are joined by spaces, 20 at a time, after spaces before punctuation
+are taken out. Precision, recall and F1 are of the places between two sentences. `--peer` is a
+Python with pysbd and syntok, which are run on the same text.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def main() -> None:
         ways = {"seqmix": timed(seqmix_ends, texts), "regex": timed(regex_ends, texts)}
         if given.peer:
             output = subprocess.run(
-                [given.peer, "-c", _PEERS], input=json.dumps(texts), text=True, check=True, capture_output=True
+                [given.peer, "-c", _PEERS],
+                input=json.dumps(texts), text=True, check=True, capture_output=True,
             ).stdout  # fmt: skip
             ways |= {name: (ends, seconds) for name, (ends, seconds) in json.loads(output).items()}
         for name, (ends, seconds) in ways.items():

@@ -1,7 +1,7 @@
 """CPU time until seqmix is ready, side by side.
 
-python bench/startup.py [--runs 10]                   # this source, beside what it does not import until needed
-python bench/startup.py --sources BEFORE/src src      # `seqmix --help` from two source folders
+python bench/startup.py [--runs 10]                # this source, beside what it imports only later
+python bench/startup.py --sources BEFORE/src src   # `seqmix --help` from two source folders
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Run the study of the recipe in the order it was declared in, on one GPU; an interrupted one is resumed.
+"""Run the study of the recipe in the declared order, on one GPU; an interrupted one is resumed.
 
     python -m bench.study --data DATA --out sweeps [--workers 18] [--device cuda]
 
-First the recipe as shipped and at a lower rate, on dev (experiments/study/shipped-or-slower.toml), beside it the demo and tuned plain training
-on test. Then, on test, the recipe that the rule of that file chooses. DATA holds the folders conll03, wnut17, genia2011, btc, wikigold and m2e2.
-Tables are in OUT/NAME/results.csv from the first finished run on. With CUDA's multi-process service about twice as many runs are finished.
+First the recipe as shipped and at a lower rate, on dev (experiments/study/shipped-or-slower.toml),
+beside it the demo and tuned plain training on test. Then, on test, the recipe that the rule of that
+file chooses. DATA holds the folders conll03, wnut17, genia2011, btc, wikigold and m2e2. Tables are
+in OUT/NAME/results.csv from the first finished run on. With CUDA's multi-process service about
+twice as many runs are finished.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Training: our loop against the Hugging Face Trainer with a padding collator; same model, data, order of magnitude of F1.
+"""Training: our loop against the Hugging Face Trainer with a padding collator, on the same data.
 
 python bench/train.py [--sizes 700] [--epochs 10] [--data ../shared/data/conll03]
 """
@@ -40,7 +40,7 @@ def ours(corpus: Corpus, n: int, epochs: int, seed: int) -> tuple[float, float]:
 
 
 def trainer(corpus: Corpus, n: int, epochs: int, seed: int) -> tuple[float, float]:
-    """The same through `Trainer`: tokenized ahead, padded to the longest of each batch, the paper's settings."""
+    """The same through `Trainer`: tokenized ahead, padded to the longest of a batch."""
     set_seed(seed)
     start = time.perf_counter()
     encoder, tokenizer = load_encoder()
@@ -51,8 +51,10 @@ def trainer(corpus: Corpus, n: int, epochs: int, seed: int) -> tuple[float, floa
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         arguments = TrainingArguments(
-            folder, num_train_epochs=epochs, per_device_train_batch_size=32, learning_rate=3e-4, warmup_steps=0.1, weight_decay=0.01,
-            save_strategy="no", report_to=[], disable_tqdm=True, use_cpu=not torch.cuda.is_available(), logging_strategy="no",
+            folder, num_train_epochs=epochs, per_device_train_batch_size=32,
+            learning_rate=3e-4, warmup_steps=0.1, weight_decay=0.01,
+            save_strategy="no", report_to=[], disable_tqdm=True,
+            use_cpu=not torch.cuda.is_available(), logging_strategy="no",
             bf16=torch.cuda.is_available(), seed=seed,
         )  # fmt: skip
         Trainer(

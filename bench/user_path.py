@@ -1,12 +1,15 @@
-"""Test F1 of a project's own model beside the recipe few-labels on the same answers, along the path of a user.
+r"""Test F1 of a project's own model beside the recipe few-labels, along the path of a user.
 
-    python -m bench.user_path --out paths [--data gazette CONLL03] [--answers 50 100 200] [--seeds 0] [--before CHECKOUT]
+    python -m bench.user_path --out paths [--data gazette CONLL03] [--answers 50 100 200] \
+        [--seeds 0] [--before CHECKOUT]
 
-`seqmix init` makes a project of the training text, a person gives gold answers to the real `seqmix annotate` over HTTP, and waits at each
-of these numbers of answers until the trainer rests. The tagger of the project is then scored by `seqmix evaluate`, and so is one that
-`train_few_labels`, the first round of `simulate --preset few-labels`, trains on the answers that the project learned from. With --before,
-the same is done with the commands of another checkout, whose recipe is not run. Rows are added to OUT/user_path.csv; what has a row is not
-done again, and projects stay in OUT, so that an interrupted run goes on.
+`seqmix init` makes a project of the training text, a person gives gold answers to the real
+`seqmix annotate` over HTTP, and waits at each of these numbers of answers until the trainer rests.
+The tagger of the project is then scored by `seqmix evaluate`, and so is one that
+`train_few_labels`, the first round of `simulate --preset few-labels`, trains on the answers that
+the project learned from. With --before, the same is done with the commands of another checkout,
+whose recipe is not run. Rows are added to OUT/user_path.csv; what has a row is not done again, and
+projects stay in OUT, so that an interrupted run goes on.
 """
 
 from __future__ import annotations
