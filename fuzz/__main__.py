@@ -83,7 +83,10 @@ def main() -> int:
 
 
 def fuzzed(target: Target, runs: int, seed: int, folder: Path, longest: int) -> dict[str, Any]:
-    """A row of the table. A process that dies (out of memory, endless loop) is a finding, and another one goes on."""
+    """A row of the table.
+
+    A process that dies (out of memory, endless loop) is a finding, and another one goes on.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     start, done, grown, deaths = time.monotonic(), 0, 0, 0
     slowest, findings = 0.0, set[str]()

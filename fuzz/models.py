@@ -1,4 +1,7 @@
-"""Target: the files of a tagger's folder. Its checksums are taken out, so that the loader itself has to notice what is wrong."""
+"""Target: the files of a tagger's folder.
+
+Its checksums are taken out, so that the loader itself has to notice what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def targets() -> list[Target]:
 
 
 def _load(data: bytes, folder: Path) -> None:
-    """A file that is not among the parts of the input is a good one; a folder that can be loaded can also tag."""
+    """Good files stand in for those the input lacks; a folder that can be loaded can also tag."""
     files = named(data, _good(), _NAMES)
     header = files.pop(_HEADER)
     files["model.safetensors"] = (
@@ -49,7 +52,10 @@ def _load(data: bytes, folder: Path) -> None:
 
 @cache
 def _good() -> dict[str, bytes]:
-    """The files of a tagger so small that it is loaded in a blink; JSON on one line, where the mutations find it."""
+    """The files of a tagger that loads in a blink.
+
+    JSON is on one line, where the mutations find it.
+    """
     with tempfile.TemporaryDirectory() as place:
         _write_encoder(Path(place) / "encoder")
         tagger = Tagger(str(Path(place) / "encoder"), "crf", Settings(max_pieces=16), "cpu")

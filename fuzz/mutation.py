@@ -1,4 +1,7 @@
-"""Mutations that know what the readers read: lines, columns and JSON values. Bytes alone rarely get past the first bracket."""
+"""Mutations that know what the readers read: lines, columns and JSON values.
+
+Bytes alone rarely get past the first bracket.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,17 @@ from typing import Any
 
 _DEEP = "[" * 900 + "]" * 900
 _WORDS = (
-    "", " ", "\t", "\0", "\r", "\x85", "\u2028", "\ufeff", "\ud800", "\udc00", "é", "e\u0301", "🇳🇴", "👩‍🚀", "a" * 3000,
-    "O", "_", "B-", "I-", "B-PER", "I-LOC", "S-X", "U-", "NOUN", "-DOCSTART-", "# sent_id = 1", "# text = a b", "1-2", "8.1",
+    "", " ", "\t", "\0", "\r", "\x85", "\u2028", "\ufeff", "\ud800", "\udc00",
+    "é", "e\u0301", "🇳🇴", "👩‍🚀", "a" * 3000,
+    "O", "_", "B-", "I-", "B-PER", "I-LOC", "S-X", "U-", "NOUN",
+    "-DOCSTART-", "# sent_id = 1", "# text = a b", "1-2", "8.1",
     "SpaceAfter=No", "TokenRange=0:1", "&amp;", "<TEXT>", "</TEXT>", "T1\tPER 0 4\tLena",
-    "0", "-1", "1e999", "9" * 40, "nan", "true", "null", "../..", "%00", "\\ud800", "{", "[", '"', ",",
+    "0", "-1", "1e999", "9" * 40, "nan", "true", "null", "../..", "%00", "\\ud800",
+    "{", "[", '"', ",",
 )  # fmt: skip
 _VALUES: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 3, 2**31, 2**63, 2**64, -(2**63), 10**30, 0.5, -0.0, 1e308, float("nan"), float("inf"),
+    None, True, False, 0, 1, -1, 3, 2**31, 2**63, 2**64, -(2**63), 10**30,
+    0.5, -0.0, 1e308, float("nan"), float("inf"),
     [], {}, [[]], [{}], [None], {"": ""}, [0, 1], [1, 0], [0, 2**40], *_WORDS,
 )  # fmt: skip
 
@@ -65,7 +72,7 @@ def _column(row: bytes, word: bytes, rng: random.Random) -> bytes:
 
 
 def _json(data: bytes, rng: random.Random) -> bytes:
-    """One value of one JSON text in the input: the whole, or a line of it. Without JSON in it, its lines."""
+    """One value of one JSON text in the input: the whole, or a line of it; else its lines."""
     rows = data.split(b"\n")
     order = [(0, len(rows)), *((i, i + 1) for i in rng.sample(range(len(rows)), min(4, len(rows))))]
     for first, last in order:

@@ -47,9 +47,12 @@ _WORDS = 7  # of a sentence, in a seed
 _MOST = 300  # tokens of a sentence that is written again
 _ACE = (
     b"<DOC>\n<TEXT>\nRebels attacked Oslo &amp; left. Mr. Bo said so.\n</TEXT></DOC>",
-    b'<?xml version="1.0"?>\n<!DOCTYPE source_file SYSTEM "apf.v5.1.1.dtd">\n<source_file><document DOCID="d">'
+    b'<?xml version="1.0"?>\n<!DOCTYPE source_file SYSTEM "apf.v5.1.1.dtd">\n'
+    b'<source_file><document DOCID="d">'
     b'<event ID="E1" TYPE="Conflict" SUBTYPE="Attack">\n'
-    b'<event_mention ID="E1-1"><anchor><charseq START="9" END="16">attacked</charseq></anchor></event_mention>\n'
+    b'<event_mention ID="E1-1"><anchor>'
+    b'<charseq START="9" END="16">attacked</charseq>'
+    b"</anchor></event_mention>\n"
     b"</event></document></source_file>\n",
 )
 
@@ -71,7 +74,7 @@ def targets() -> list[Target]:
 
 @cache
 def gazette(n: int = 3) -> tuple[Sentence, ...]:
-    """The first words of real sentences: the shorter a seed, the more often it can be changed in a second."""
+    """The first words of real sentences: short seeds can be changed more often in a second."""
     return tuple(
         Sentence(f"g:{i}", s.tokens[:_WORDS], s.tags[:_WORDS])
         for i, s in enumerate(sample("gazette:train")[10 : 10 + n])
@@ -79,7 +82,10 @@ def gazette(n: int = 3) -> tuple[Sentence, ...]:
 
 
 def _read(name: str, data: bytes, folder: Path) -> None:
-    """The first byte chooses how spans that cut a token are taken; what was read must be whole and come back from a file."""
+    """What is read must be whole and come back from a file.
+
+    The first byte chooses how spans that cut a token are taken.
+    """
     options = Options(misaligned=_MISALIGNED[data[0] % 3 if data else 0])  # type: ignore[arg-type]
     _whole(formats.read(_placed(name, data[1:], folder), name, options), folder)
 
@@ -149,7 +155,7 @@ def _seen(character: str) -> bool:
 
 
 def _tags(data: bytes, folder: Path) -> None:
-    """Lines of gold and found tags, whatever they are: every scheme reads them, and the score stays between 0 and 1."""
+    """Lines of gold and found tags: every scheme reads them, and the score is between 0 and 1."""
     rows = [line.split(b" ") for line in data.split(b"\n")[:40]]
     tags = [[tag.decode("utf-8", "replace") for tag in row[:500]] for row in rows]
     for own in tags:

@@ -69,7 +69,7 @@ def _spelled(line: str, body: Any) -> bytes:
 
 
 def _ask(data: bytes, folder: Path) -> None:
-    """One request: to somebody with a token no answer is a 5xx, to a stranger every answer is 401."""
+    """One request: whoever has a token never gets a 5xx, and a stranger always gets 401."""
     line, headers, body = _request(data)
     if b"authorization" not in headers:
         status, _ = _server().answer(line, headers, body)
@@ -85,7 +85,7 @@ def _ask(data: bytes, folder: Path) -> None:
 
 
 def _request(data: bytes) -> tuple[bytes, dict[bytes, bytes], bytes]:
-    """A request line and headers as HTTP has them, then the body; what no server would pass on is mended."""
+    """A request line, headers as HTTP has them, the body; what no server passes on is mended."""
     head, _, body = data.partition(b"\n\n")
     line, *rest = head.split(b"\n")
     headers = {b"host": _HOST, b"content-type": b"application/json"}
@@ -104,8 +104,9 @@ async def asked(
     scope = {
         "type": "http", "http_version": "1.1", "scheme": "http", "root_path": "",
         "server": ("127.0.0.1", 8765), "client": ("127.0.0.1", 1),
-        "method": method.decode("latin-1").upper() or "GET", "path": unquote(path.decode("latin-1")) or "/", "raw_path": path,
-        "query_string": query, "headers": [(name, value) for name, value in headers.items() if name],
+        "method": method.decode("latin-1").upper() or "GET",
+        "path": unquote(path.decode("latin-1")) or "/", "raw_path": path, "query_string": query,
+        "headers": [(name, value) for name, value in headers.items() if name],
     }  # fmt: skip
     sent: list[dict[str, Any]] = []
     messages = [{"type": "http.request", "body": body, "more_body": False}]

@@ -1,4 +1,7 @@
-"""Target: what the rounds of a run leave for its resumption, read by the run that goes on, with a tagger that learns in no time."""
+"""Target: what the rounds of a run leave for the run that resumes it.
+
+The tagger of that run learns in no time.
+"""
 
 from __future__ import annotations
 

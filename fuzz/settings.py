@@ -1,4 +1,7 @@
-"""Targets: what a person writes to settle things (configs, sweeps, projects), and what a run leaves for the next command to read."""
+"""Targets: what a person writes to settle things, and what a run leaves for the next command.
+
+The former are configs, sweeps and projects.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ def _set(data: bytes, folder: Path) -> None:
 
 
 def _same_again(config: Config, folder: Path) -> None:
-    """The resolved config is written into the run and read back from there: it must stay what it was."""
+    """The resolved config is written into the run and read back: it must stay what it was."""
     path = folder / "resolved.toml"
     path.write_text(config.toml(), encoding="utf-8")
     if load_config(None, path) != config:
@@ -116,7 +119,7 @@ def _project(data: bytes, folder: Path) -> None:
 
 
 def _run(data: bytes, folder: Path) -> None:
-    """What `info` and `report` do with a run directory; a report's figures are left out for their slowness."""
+    """What `info` and `report` do with a run directory; a report's figures are too slow."""
     from seqmix.app.commands.files.info import info
 
     put(data, folder, _RUN)
@@ -194,9 +197,11 @@ def _run_seeds() -> tuple[bytes, ...]:
         "skewness": 1.0,
     }
     rounds = [
-        {**about, "round": n, "labeled": 20 + 10 * n, "tokens": 300, "spans": 30, "generated": 4, "chosen": ["a"], "scores": [0.5],
-         "augmentation": counts, "agreement": None, "guard": None, "dev": scores, "test": scores,
-         "forecast": {"gain": 0.01, "low": 0.0, "high": 0.02} if n == 0 else None, "stop": None if n == 0 else "all 1 rounds are done"}
+        {**about, "round": n, "labeled": 20 + 10 * n, "tokens": 300, "spans": 30, "generated": 4,
+         "chosen": ["a"], "scores": [0.5], "augmentation": counts, "agreement": None,
+         "guard": None, "dev": scores, "test": scores,
+         "forecast": {"gain": 0.01, "low": 0.0, "high": 0.02} if n == 0 else None,
+         "stop": None if n == 0 else "all 1 rounds are done"}
         for n in (0, 1)
     ]  # fmt: skip
     timings = [{"round": n, "seconds": {"train": 1.0, "query": 0.5}} for n in (0, 1)]

@@ -1,4 +1,4 @@
-"""Target: what Label Studio sends to its backend, and the training that learns from what was kept."""
+"""Target: what Label Studio sends to its backend, and the training that learns from it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ from seqmix.testing import WordTagger
 
 _HEADERS = {b"host": b"127.0.0.1:9090", b"content-type": b"application/json"}
 _MOST = 6  # requests of one input
-_CONFIG = '<View><Labels name="l" toName="t"><Label value="PER"/></Labels><Text name="t" value="$text"/></View>'
+_CONFIG = (
+    '<View><Labels name="l" toName="t"><Label value="PER"/></Labels>'
+    '<Text name="t" value="$text"/></View>'
+)
 _PROJECT = {"id": 7, "created_at": "2026-11-15T11:55:15Z", "label_config": _CONFIG}
 _SETUP = ("/setup", {"project": "7.1794743715", "schema": _CONFIG})
 _TASK = {"id": 1, "data": {"text": "Lena left Oslo."}}

@@ -13,7 +13,7 @@ BETWEEN = b"\n%%%%\n"  # between the files of a target that reads several
 
 @dataclass(frozen=True)
 class Target:
-    """One reader under attack. `run` raises nothing but errors of the package, whatever the bytes."""
+    """One reader under attack: `run` raises only errors of the package, whatever the bytes."""
 
     name: str
     run: Callable[[bytes, Path], None]  # the bytes, and a folder to put them in
@@ -26,7 +26,7 @@ class Finding(AssertionError):  # noqa: N818  what it is called where fuzzing is
 
 
 def attack(target: Target, data: bytes, folder: Path) -> None:
-    """Give the bytes to the reader; an error of the package is fine if it can be shown as one line."""
+    """Give the bytes to the reader; an error of the package is fine if it fits on one line."""
     try:
         target.run(data, folder)
     except SeqMixError as error:
@@ -54,7 +54,10 @@ def put(data: bytes, folder: Path, names: Iterable[str]) -> None:
 
 
 def named(data: bytes, good: Mapping[str, bytes], names: Collection[str]) -> dict[str, bytes]:
-    """The good files with those replaced that the input gives, each under a line with its name: small inputs for a folder of many files."""
+    """The good files, those replaced that the input gives, each under a line with its name.
+
+    So the input can be small though a folder has many files.
+    """
     given = (
         (name.decode("latin-1"), content)
         for name, _, content in (part.partition(b"\n") for part in data.split(BETWEEN))

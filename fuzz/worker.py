@@ -1,8 +1,9 @@
-"""One target in a process of its own: atheris drives it, and whatever is found is written down and passed over, so that it goes on.
+"""One target in a process of its own: atheris drives it, and findings are written down.
 
     python -m fuzz.worker TARGET RUNS SEED FOLDER LONGEST
 
-FOLDER gets state.json (how far it is), findings/ (inputs with their tracebacks) and corpus/ (inputs that reached something new).
+What is found is passed over, so that the process goes on. FOLDER gets state.json (how far it is),
+findings/ (inputs with their tracebacks) and corpus/ (inputs that reached something new).
 """
 
 from __future__ import annotations
