@@ -3,10 +3,11 @@
     python scripts/audit.py             # what CI runs; it needs no network
     python scripts/audit.py --release   # an old list of advisories is wrong too
 
-Every package must be pinned to one version with the hashes of its files, have a license that is known, and be in no version that
-security/advisories.toml calls affected; neither may the lowest version that pyproject.toml lets in. The list is kept by hand, so that
-"OK" means: nothing of what is in the list. How old the list is, is said, with a warning past six months. Exit status 1 when something is
-wrong.
+Every package must be pinned to one version with the hashes of its files, have a license that is
+known, and be in no version that security/advisories.toml calls affected; neither may the lowest
+version that pyproject.toml lets in. The list is kept by hand, so that "OK" means: nothing of what
+is in the list. How old the list is, is said, with a warning past six months. Exit status 1 when
+something is wrong.
 """
 
 from __future__ import annotations
@@ -128,7 +129,10 @@ _LOOKED_UP = {
 
 
 def license_of(name: str) -> str | None:
-    """The license an installed package names, as an SPDX expression where it has one; None when it names none or is not installed."""
+    """The license an installed package names, as an SPDX expression where it has one.
+
+    None when it names none or is not installed.
+    """
     try:
         about = metadata.metadata(name)
     except metadata.PackageNotFoundError:
@@ -152,7 +156,7 @@ def _classified(classifiers: Iterable[str]) -> Iterator[str]:
 def lock_problems(
     full: Path = LOCK, core: Path = CORE, others: Iterable[Path] = (CUDA, CPU)
 ) -> Iterator[str]:
-    """What is wrong with the locks as such: a pin without hashes, or a core that is no part of the whole."""
+    """What is wrong with the locks as such: a pin without hashes, a core that is no part of all."""
     for path in (full, core, *others):
         yield from (
             f"{path.name}: {line}: is not pinned to one version"
@@ -219,16 +223,13 @@ def main() -> int:
         print(line)
     if not wrong:
         print(
-            f"OK: {len(packages)} packages, all pinned with hashes and licensed, none affected by the {len(advisories)} advisories known"
+            f"OK: {len(packages)} packages, all pinned with hashes and licensed, "
+            f"none affected by the {len(advisories)} advisories known"
         )
-        print(
-            told
-            + (
-                f"; past {_FRESH} months it says little: scan sbom.json with a network before a release"
-                if age > _FRESH
-                else ""
-            )
+        late = (
+            f"; past {_FRESH} months it says little: scan sbom.json with a network before a release"
         )
+        print(told + (late if age > _FRESH else ""))
     return 1 if wrong else 0
 
 

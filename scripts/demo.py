@@ -1,10 +1,10 @@
-"""Show plain training, the paper's SeqMix and the recipe few-labels on the sample corpus, in minutes.
+"""Show plain training, the paper's SeqMix and the recipe few-labels on the sample corpus.
 
     python scripts/demo.py             # what make demo does
     python scripts/demo.py --seed 1    # with another seed
 
-It runs the arms of experiments/demo.toml side by side, one seed of each, and ends with curves, a table, a report page
-and what results/demo.csv says of many seeds.
+It takes minutes. It runs the arms of experiments/demo.toml side by side, one seed of each, and ends
+with curves, a table, a report page and what results/demo.csv says of many seeds.
 """
 
 from __future__ import annotations

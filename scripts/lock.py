@@ -1,12 +1,14 @@
-"""Write the locks: every package in one version, with the SHA-256 of each file its index has of that version.
+"""Write the locks: every package in one version, with the SHA-256 of each of its files.
 
     python scripts/lock.py            # the newest versions that pyproject.toml lets in
     python scripts/lock.py --keep     # the versions locked now; only what they lack is added
 
-requirements.lock is everything and requirements-core.lock what the commands need. torch as the index has it for Linux needs
-requirements-cuda.lock on top of either; a build for the CPU that lies in a folder pip knows is in requirements-cpu.lock, to be installed
-first: of two files that fit pip takes the one whose hash the index names. All files of a version are listed, so that one lock serves every
-Python and machine there are files for. What to take is pip's decision, and where to look is pip's configuration.
+requirements.lock is everything and requirements-core.lock what the commands need. torch as the
+index has it for Linux needs requirements-cuda.lock on top of either; a build for the CPU that lies
+in a folder pip knows is in requirements-cpu.lock, to be installed first: of two files that fit pip
+takes the one whose hash the index names. All files that the index has of a version are listed, so
+that one lock serves every Python and machine there are files for. What to take is pip's decision,
+and where to look is pip's configuration.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
 FULL, CORE, CUDA, CPU = (f"requirements{part}.lock" for part in ("", "-core", "-cuda", "-cpu"))
-TORCH = "torch==2.13.0"  # a build for the CPU has a version of its own, so that it is found where one lies
+TORCH = "torch==2.13.0"  # a build for the CPU has a version of its own, found where one lies
 _BUILD = ("hatchling", "editables")  # what installing seqmix itself needs
 _SERVED = (
     "matplotlib",
@@ -159,7 +161,7 @@ class Index:
         return [] if response is None else list(self._parse(response))
 
     def _requires(self, wheel: str, name: str) -> list[str]:
-        """What a wheel says it requires: from beside it where the index has that, else from the wheel, as pip reads it."""
+        """What a wheel requires: from beside it where the index has that, else from the wheel."""
         from pip._internal.metadata import MemoryWheel, get_wheel_distribution
 
         beside = self._session.get(wheel + ".metadata") if not wheel.startswith("file:") else None
@@ -220,7 +222,7 @@ def resolved(constraints: Path | None) -> list[Locked]:
 
 
 def with_markers(packages: Iterable[Locked], project: Mapping[str, Any]) -> list[Locked]:
-    """The packages by name; one that only pyproject.toml asks for, and on one system alone, is marked so."""
+    """The packages by name; one that only pyproject.toml wants, on one system, is marked so."""
     packages = list(packages)
     asked = [
         Requirement(one)
@@ -246,7 +248,7 @@ def with_markers(packages: Iterable[Locked], project: Mapping[str, Any]) -> list
 
 
 def closure(wanted: Iterable[str], packages: Iterable[Locked]) -> list[Locked]:
-    """Those of the packages that the wanted requirements come to, on any Python and any system that we run on."""
+    """Those of the packages that the wanted requirements come to, on all Pythons and systems."""
     known = {one.name: one for one in packages}
     waiting, seen = [Requirement(one) for one in wanted], set[tuple[str, str]]()
     while waiting:
@@ -289,7 +291,8 @@ def cuda(index: Index, packages: Iterable[Locked]) -> list[Locked]:
 def written(packages: Iterable[Locked], index: Index, what: str) -> str:
     """A lock that pip reads with --require-hashes."""
     lines = [
-        f"# {what}. Written by scripts/lock.py (make lock); install with pip install --require-hashes -r."
+        f"# {what}. Written by scripts/lock.py (make lock); "
+        "install with pip install --require-hashes -r."
     ]
     for one in packages:
         pin = f"{one.name}=={one.version}" + (f"; {one.marker}" if one.marker else "")

@@ -14,7 +14,7 @@ from cosmic_ray.plugins import get_operator, operator_names
 
 @dataclass(frozen=True)
 class Mutant:
-    """One small change to a module: where, the line before and after it, and the whole changed text."""
+    """One small change to a module: where, its line before and after, and the whole new text."""
 
     module: str
     line: int
@@ -62,7 +62,7 @@ def named(root: Path, module: str, wanted: set[tuple[str, str]]) -> list[Mutant]
 
 
 def _places(code: str) -> dict[tuple[int, int], list[tuple[str, int]]]:
-    """By line and column, what can be done there: the operator and which of its occurrences it is."""
+    """By line and column, what can be done there: the operator and which occurrence it is."""
     places: dict[tuple[int, int], list[tuple[str, int]]] = {}
     nodes = list(ast_nodes(get_ast(code)))
     for name in operator_names():
@@ -78,7 +78,7 @@ def _places(code: str) -> dict[tuple[int, int], list[tuple[str, int]]]:
 def _mutant(
     module: str, code: str, plain: str | None, start: tuple[int, int], name: str, occurrence: int
 ) -> Mutant | None:
-    """The mutant, if it is another program: annotations and the signs in signatures are none of it."""
+    """The mutant, if it is another program; annotations and signs in signatures do not count."""
     mutated = mutate_code(code, get_operator(name)(), occurrence)
     if mutated is None or _program(mutated) in (None, plain):
         return None
@@ -90,7 +90,7 @@ def _mutant(
 
 
 def statement(root: Path, mutant: Mutant) -> range:
-    """The lines of the innermost statement that is changed; only the head of one that holds others."""
+    """The lines of the innermost changed statement; only the head of one that holds others."""
     lines = range(mutant.line, mutant.line + 1)
     for node in ast.walk(
         ast.parse((root / mutant.module).read_text(encoding="utf-8"))
@@ -108,7 +108,10 @@ def statement(root: Path, mutant: Mutant) -> range:
 
 
 def _program(code: str) -> str | None:
-    """What a text means, without annotations and the signs that part a signature; None where Python refuses it or warns of it."""
+    """What a text means, without annotations and the signs that part a signature.
+
+    None where Python refuses it or warns of it.
+    """
     try:
         tree = ast.parse(code)
     except SyntaxError:

@@ -1,13 +1,15 @@
-"""How many small mistakes, planted one at a time, the tests notice: mutants of cosmic-ray, each run against the tests that reach its line.
+"""How many small mistakes, planted one at a time, the tests notice.
 
     pip install cosmic-ray==8.7.0 coverage==7.17.2
     python scripts/mutation.py data query --sample 20 --seed 0 --out mutants.jsonl
 
-scripts/mutation.toml names the modules and the tests of each package, and the mutants that change nothing a user could see. A copy of the
-working tree is mutated, never the tree. Of every place that can be mutated one mutant is drawn, then `--sample` places of each module.
-For each a process is forked that has all tests read already, the changed function is put in the place of the old one, and the tests that
-reach the changed statement run, quickest first, until one fails. What survives that, or is not in a function, is tried in a process that
-imports the changed module anew. With `--again FILE` only the survivors of an earlier run are tried.
+scripts/mutation.toml names the modules and the tests of each package, and the mutants that change
+nothing a user could see. A copy of the working tree is mutated, never the tree. Of every place that
+cosmic-ray can mutate one mutant is drawn, then `--sample` places of each module. For each a process
+is forked that has all tests read already, the changed function is put in the place of the old one,
+and the tests that reach the changed statement run, quickest first, until one fails. What survives
+that, or is not in a function, is tried in a process that imports the changed module anew. With
+`--again FILE` only the survivors of an earlier run are tried.
 """
 
 from __future__ import annotations
@@ -60,7 +62,10 @@ Tests = dict[
 
 
 def forked(work: Path, seconds: float, action: Callable[[], Any]) -> Any:
-    """What an action returns, run in a process of its own; ["timeout"] when it took longer, ["died"] when it returned nothing."""
+    """What an action returns, run in a process of its own.
+
+    ["timeout"] when it took longer, ["died"] when it returned nothing.
+    """
     answer = Path(tempfile.mkstemp(dir=work)[1])
     child = os.fork()
     if child == 0:
@@ -90,7 +95,7 @@ def forked(work: Path, seconds: float, action: Callable[[], Any]) -> Any:
 
 
 class Plugin:
-    """Reads all tests and hands them to somebody who runs them; failures are kept, and nothing is shrunk."""
+    """Reads all tests and hands them to whoever runs them; keeps failures, shrinks nothing."""
 
     def __init__(self, run: Callable[[Plugin], None]) -> None:
         self.run = run
@@ -193,7 +198,8 @@ def reached(plugin: Plugin, root: Path, modules: list[str]) -> Tests:
 def choose(tests: Tests, module: str, lines: range, budget: float) -> list[str]:
     """The tests that reach a statement, quickest first, as many as the budget allows.
 
-    Where none does, those of the files with a test that reaches the module, and those that reach nothing: they look at it from outside.
+    Where none does, those of the files with a test that reaches the module, and those that reach
+    nothing: they look at it from outside.
     """
     names = [
         name
@@ -215,7 +221,7 @@ def choose(tests: Tests, module: str, lines: range, budget: float) -> list[str]:
 
 
 def swap(root: Path, mutant: Mutant) -> bool:
-    """Put the changed code of a function into the functions that run the old one; whether there were any."""
+    """Put the changed code of a function into those that run the old one; whether any did."""
     path, changed = str(root / mutant.module), 0
     codes = [InspectLoader.source_to_code(mutant.code, path)]
     for code in codes:
@@ -310,7 +316,7 @@ class Trial:
 
 
 def prepare(root: Path) -> None:
-    """A copy of the working tree whose sources are imported first, and the libraries loaded once for all children."""
+    """A copy of the working tree that is imported first; all children share loaded libraries."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"],
         cwd=ROOT,
@@ -422,7 +428,8 @@ def main() -> None:
         count = Counter(row["outcome"] for row in rows if row["package"] == package)
         share = count["caught"] / max(count["caught"] + count["survived"], 1)
         print(
-            f"{package:12} {count.total():6} {count['same']:6} {count['caught']:7} {count['survived']:9} {share:7.1%}"
+            f"{package:12} {count.total():6} {count['same']:6} {count['caught']:7} "
+            f"{count['survived']:9} {share:7.1%}"
         )
 
 

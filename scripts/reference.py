@@ -84,7 +84,8 @@ def config_page() -> str:
         "",
         "<!-- Written by `python scripts/reference.py config`; do not edit. -->",
         "",
-        "`seqmix simulate` reads a preset, then the TOML file of `--config`, then `--set key=value`.",
+        "`seqmix simulate` reads a preset, then the TOML file of `--config`, "
+        "then `--set key=value`.",
         f"The presets are {presets}.",
         "A sweep sets the same keys, and so does `training.toml` in the folder of a project, "
         "except for the keys and sections marked *simulations only*.",

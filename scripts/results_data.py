@@ -122,7 +122,7 @@ def curve_of(rows: Mapping[int, Row], split: str, axis: str = "labeled") -> Curv
 
 
 def cost_of(row: Row, axis: str) -> float:
-    """Return the labeled sentences or tokens of a round, or the minutes that a person needs for them."""
+    """Return a round's labeled sentences or tokens, or the minutes a person needs for them."""
     if axis == "minutes":
         return minutes(*(float(row[unit]) for unit in ("labeled", "tokens", "spans")))
     return float(row[axis])
@@ -131,7 +131,7 @@ def cost_of(row: Row, axis: str) -> float:
 def compare(
     first: Mapping[int, Mapping[int, Row]], second: Mapping[int, Mapping[int, Row]], measure: str
 ) -> tuple[float, ...]:
-    """Return first − second in test F1 for each seed that both have with as many sentences and steps."""
+    """Return first − second in test F1 for each seed where both have the same sizes and steps."""
     differences = []
     for seed in sorted(first.keys() & second.keys()):
         pair = first[seed], second[seed]
@@ -170,7 +170,7 @@ def seqmix_comparisons(tables: Mapping[str, Table]) -> list[Comparison]:
 
 
 def generated_enough(runs: Mapping[int, Mapping[int, Row]]) -> bool:
-    """Whether an arm generated at least a tenth of what it was asked for: with less it is plain training."""
+    """Whether an arm generated at least a tenth of what was asked; else it is plain training."""
     rows = [row for points in runs.values() for row in points.values()]
     return sum(int(row["generated"]) for row in rows) * 10 >= sum(int(row["asked"]) for row in rows)
 

@@ -53,7 +53,7 @@ def write_figures(tables: Mapping[str, Table], out: Path) -> None:
 
 
 def steps_figure(tables: Mapping[str, Table]) -> Figure:
-    """Draw test F1 at 200 CoNLL-03 sentences against the optimizer steps of all taggers together."""
+    """Draw test F1 at 200 CoNLL-03 sentences against the steps of all taggers together."""
     figure = Figure(figsize=(9.6, 4.0), layout="constrained")
     left, right = figure.subplots(1, 2)
     main, rate, epochs, best = (tables[name] for name in ("conll03-main", "rate", "epochs", "best"))
@@ -178,7 +178,7 @@ def _points(
 
 
 def forest_figure(tables: Mapping[str, Table]) -> Figure:
-    """Draw SeqMix's effect over plain training with as many steps, one line for each corpus and setting."""
+    """Draw SeqMix's effect over plain training with equal steps, by corpus and setting."""
     comparisons = seqmix_comparisons(tables)
     curves = [("", c) for c in comparisons if c.measure == "curve"]
     in_ladder = [c for c in comparisons if c.sweep == "defaults"]

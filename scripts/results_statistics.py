@@ -1,4 +1,4 @@
-"""Statistics that only the results need: many comparisons at once, and effects too small to matter."""
+"""Statistics for the results alone: many comparisons at once, and effects too small to matter."""
 
 from __future__ import annotations
 

@@ -65,7 +65,10 @@ def command(name: str, table: Table) -> str:
         if any("models/" in row["encoder"] or "models/" in row["arm"] for row in rows)
         else ""
     )
-    return f"seqmix sweep experiments/{folder}{name}.toml --data DATA{models} --out sweeps/{name} --workers {workers}"
+    return (
+        f"seqmix sweep experiments/{folder}{name}.toml --data DATA{models} "
+        f"--out sweeps/{name} --workers {workers}"
+    )
 
 
 def f1_table(table: Table, split: str) -> list[str]:
@@ -94,16 +97,19 @@ def comparison_table(comparisons: Sequence[Comparison]) -> list[str]:
     """Return every comparison with its interval, its p and whether it is negligible."""
     lines = [
         "Test F1, difference paired by seed with its 95 % t-interval. "
-        "p: the larger of Wilcoxon's and a permutation of signs; corrected by Holm over all rows with 6 pairs or more. "
+        "p: the larger of Wilcoxon's and a permutation of signs; "
+        "corrected by Holm over all rows with 6 pairs or more. "
         f"Negligible: the 90 % interval lies inside ±{MARGIN:g}.",
         "",
         "| sweep | arm | over | corpus | at | n | difference | p | corrected | negligible |",
         "|---|---|---|---|---|---:|---:|---:|---:|---|",
     ]
     for c in comparisons:
-        numbers = f"{len(c.differences)} | {spelled(c.interval)} | {c.p:.3f} | {'' if math.isnan(c.corrected) else f'{c.corrected:.3f}'}"
+        corrected = "" if math.isnan(c.corrected) else f"{c.corrected:.3f}"
         lines.append(
-            f"| {c.sweep} | {c.arm} | {c.control} | {CORPORA[c.data]} | {c.measure} | {numbers} | {'yes' if c.negligible else ''} |"
+            f"| {c.sweep} | {c.arm} | {c.control} | {CORPORA[c.data]} | {c.measure} "
+            f"| {len(c.differences)} | {spelled(c.interval)} | {c.p:.3f} | {corrected} "
+            f"| {'yes' if c.negligible else ''} |"
         )
     return lines
 
@@ -123,9 +129,8 @@ def recipe_tables(table: Table) -> list[str]:
         ]
         for label, columns in rows.items():
             means = [float(np.mean(list(scores.values()))) for scores in columns]
-            lines.append(
-                f"| {label} | {' | '.join(f'{mean:.1f}' for mean in [*means, float(np.mean(means))])} |"
-            )
+            cells = " | ".join(f"{mean:.1f}" for mean in [*means, float(np.mean(means))])
+            lines.append(f"| {label} | {cells} |")
         counts = [
             str(min(len(columns[i]) for columns in rows.values())) for i in range(len(corpora))
         ]
@@ -134,9 +139,10 @@ def recipe_tables(table: Table) -> list[str]:
 
 
 def tuned_table(tables: Mapping[str, Table]) -> list[str]:
-    """Return the recipe's test F1 at 200 sentences beside the plain training that is best on dev, corpus by corpus."""
+    """Return the recipe's test F1 at 200 sentences beside the best plain training, by corpus."""
     lines = [
-        "Test F1 at 200 random sentences. Plain training is tuned on dev over steps × rate × head, corpus by corpus.",
+        "Test F1 at 200 random sentences. "
+        "Plain training is tuned on dev over steps × rate × head, corpus by corpus.",
         "",
         "| corpus | best plain training on dev | its test F1 | recipe | difference | seeds |",
         "|---|---|---:|---:|---:|---:|",
@@ -151,7 +157,8 @@ def tuned_table(tables: Mapping[str, Table]) -> list[str]:
         difference = mean_interval([scores[seed] - plain[seed] for seed in shared])
         means = [float(np.mean([s[seed] for seed in shared])) for s in (plain, scores)]
         lines.append(
-            f"| {name} | {settings} | {means[0]:.1f} | {means[1]:.1f} | {spelled(difference)} | {len(shared)} |"
+            f"| {name} | {settings} | {means[0]:.1f} | {means[1]:.1f} "
+            f"| {spelled(difference)} | {len(shared)} |"
         )
     return lines
 
@@ -159,7 +166,7 @@ def tuned_table(tables: Mapping[str, Table]) -> list[str]:
 def tuned_on_dev(
     tables: Mapping[str, Table], corpus: str
 ) -> tuple[str, Mapping[int, Mapping[int, Row]]]:
-    """Return the settings and the runs of the plain training that is best on a corpus's dev at 200 sentences."""
+    """Return settings and runs of the plain training best on a corpus's dev at 200 sentences."""
     trials = {
         arm: runs
         for source in ("defaults-plain", "defaults-rates")
@@ -176,10 +183,12 @@ def tuned_on_dev(
 def saved_table(tables: Mapping[str, Table]) -> list[str]:
     """Return with how many sentences the recipe reaches what plain training has at 200."""
     lines = [
-        "With how many sentences the recipe has the mean test F1 of plain training at 200 (a CRF; 300 steps at 3e-4, or tuned on dev), "
+        "With how many sentences the recipe has the mean test F1 of plain training at 200 "
+        "(a CRF; 300 steps at 3e-4, or tuned on dev), "
         "interpolated between 50, 100 and 200 sentences on a logarithmic scale.",
         "",
-        "| corpus | plain training at 200 | reached with | saved | tuned at 200 | reached with | saved |",
+        "| corpus | plain training at 200 | reached with | saved "
+        "| tuned at 200 | reached with | saved |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     sizes = (50, 100, 200)
@@ -201,9 +210,10 @@ def saved_table(tables: Mapping[str, Table]) -> list[str]:
 
 
 def paper_table(tables: Mapping[str, Table]) -> list[str]:
-    """Return SeqMix's gain as the paper compares it, and the parts due to extra steps and to SeqMix."""
+    """Return SeqMix's gain as the paper compares it, and how much is due to more steps alone."""
     lines = [
-        "Test F1 of `sub`, first starter. The paper compares with 10 epochs of plain training, which are fewer steps.",
+        "Test F1 of `sub`, first starter. "
+        "The paper compares with 10 epochs of plain training, which are fewer steps.",
         "",
         "| corpus | point | as the paper compares | due to extra steps | due to SeqMix |",
         "|---|---|---:|---:|---:|",
@@ -223,10 +233,11 @@ def paper_table(tables: Mapping[str, Table]) -> list[str]:
 
 
 def policy_tables(tables: Mapping[str, Table]) -> list[str]:
-    """Return each policy's test F1 over random's: mean height of the curve by sentences, tokens and minutes."""
+    """Return each policy's test F1 over random's, by sentences, tokens and minutes."""
     lines = [
         "Test F1 over random, mean height of the curve with its 95 % t-interval, plain training.",
-        "Minutes are those of a person: 0.33 s a token and 4.5 s a span (Wei et al. 2019, nine people).",
+        "Minutes are those of a person: "
+        "0.33 s a token and 4.5 s a span (Wei et al. 2019, nine people).",
         "",
     ]
     for sweep, corpus in POLICIES.items():
@@ -253,7 +264,7 @@ def policy_tables(tables: Mapping[str, Table]) -> list[str]:
 def heights_over(
     runs: Mapping[int, Mapping[int, Row]], base: Mapping[int, Mapping[int, Row]], axis: str
 ) -> list[float]:
-    """Return by seed the mean height of a run's curve over the base's, on the part of the axis that both cover."""
+    """Return by seed the mean height of a run's curve over the base's, where both have points."""
     differences = []
     for seed in sorted(runs.keys() & base.keys()):
         curves = [

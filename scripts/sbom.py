@@ -2,9 +2,10 @@
 
     python scripts/sbom.py sbom.json
 
-Every package of requirements.lock with version, purl, license, the SHA-256 of each of its files (that of the one you installed is among
-them) and what it depends on; and the starter models that come inside seqmix, with theirs. Dependencies and licenses are read from the
-packages installed here. No time and no serial number are written, so that the same lock gives the same bytes.
+Every package of requirements.lock with version, purl, license, the SHA-256 of each of its files
+(that of the one you installed is among them) and what it depends on; and the starter models that
+come inside seqmix, with theirs. Dependencies and licenses are read from the packages installed
+here. No time and no serial number are written, so that the same lock gives the same bytes.
 """
 
 from __future__ import annotations

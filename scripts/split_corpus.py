@@ -1,6 +1,9 @@
-"""Split a corpus that comes as one file into train, dev and test: `python scripts/split_corpus.py wikigold.conll.txt OUT`.
+"""Split a corpus that comes as one file into train, dev and test.
 
-A sentence's part hangs on its words alone, so copies of a sentence never lie on both sides and the split is the same everywhere.
+    python scripts/split_corpus.py wikigold.conll.txt OUT
+
+A sentence's part hangs on its words alone, so copies of a sentence never lie on both sides and the
+split is the same everywhere.
 """
 
 from __future__ import annotations

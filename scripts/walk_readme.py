@@ -1,11 +1,13 @@
-"""Run every command of the README, in order, in an empty folder, and say how each ended and what it cost.
+"""Run every command of the README in an empty folder, and say how each ended and what it cost.
 
-    python scripts/walk_readme.py                    # with this Python and the seqmix it has; most of an hour on one core
-    python scripts/walk_readme.py --fresh            # in a new environment, made with the README's install line and nothing else
-    python scripts/walk_readme.py --quick            # every command on less, in this process, optional packages hidden: what the tests run
+    python scripts/walk_readme.py            # with this Python and its seqmix; most of an hour
+    python scripts/walk_readme.py --fresh    # in a new environment, made by the install line
+    python scripts/walk_readme.py --quick    # every command on less: what the tests run
 
-The files the README calls yours are stand-ins made of the sample corpus. `annotate` is asked for its page and then ended as Ctrl-C does.
-Lines that begin with `make` or `source` are left out: they are for a clone, and `make` builds an environment of its own. PIP_CONSTRAINT is heeded.
+The files the README calls yours are stand-ins made of the sample corpus. `annotate` is asked for
+its page and then ended as Ctrl-C does. Lines that begin with `make` or `source` are left out: they
+are for a clone, and `make` builds an environment of its own. PIP_CONSTRAINT is heeded. --quick runs
+in this process, with the optional packages hidden.
 """
 
 from __future__ import annotations
@@ -30,8 +32,10 @@ YOURS = """
 from pathlib import Path
 from seqmix.data import formats
 from seqmix.data.samples import sample
-train, dev, test, reserve = (sample(f"gazette:{name}") for name in ("train", "dev", "test", "reserve"))
-Path("notes.txt").write_text("".join(" ".join(s.tokens) + "\\n" for s in reserve), encoding="utf-8")
+parts = ("train", "dev", "test", "reserve")
+train, dev, test, reserve = (sample(f"gazette:{name}") for name in parts)
+notes = "".join(" ".join(s.tokens) + "\\n" for s in reserve)
+Path("notes.txt").write_text(notes, encoding="utf-8")
 formats.write(dev, Path("export.json"), "labelstudio")
 Path("CONLL03").mkdir()
 for name, sentences in {"train": [*train, *test, *reserve], "valid": dev, "test": test}.items():
@@ -41,7 +45,8 @@ LESS = {  # what --quick adds to a command
     "train": "--steps 2 --limit 24",
     "augment": "--limit 60",
     "adapt": "--set steps=1",
-    "simulate": "--set loop.rounds=1 --set loop.slice=24 --set loop.seed_size=12 --set query.size=4 --set training.epochs=1",
+    "simulate": "--set loop.rounds=1 --set loop.slice=24 --set loop.seed_size=12 "
+    "--set query.size=4 --set training.epochs=1",
     "sweep": "--dry-run",
 }
 EXTRAS = (
@@ -168,7 +173,7 @@ def walk(page: str, folder: Path, python: Path, quick: bool) -> list[tuple[str, 
 
 
 def fresh(page: str, folder: Path) -> Path:
-    """A new environment with what the README's install line brings, and nothing else; its Python."""
+    """A new environment with what the README's install line brings, nothing else; its Python."""
     (line,) = (line for line in commands(page) if line.startswith("pip install"))
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"

@@ -2,11 +2,12 @@
 
     python scripts/walk_tutorials.py names             # as the page says, which takes minutes
     python scripts/walk_tutorials.py names --quick     # with few steps: what the tests run
-    python scripts/walk_tutorials.py names --update    # as the page says, and write what was seen into the page
+    python scripts/walk_tutorials.py names --update    # as the page says; updates what it shows
 
-`console`, `python` and `toml` blocks are run or written; the `text` block after one has lines of its output.
-Numbers may differ from run to run, words may not. Where the page asks for a person, this script is one:
-it opens the link that `annotate` prints and answers as the sample corpus is labeled.
+`console`, `python` and `toml` blocks are run or written; the `text` block after one has lines of
+its output. Numbers may differ from run to run, words may not. Where the page asks for a person,
+this script is one: it opens the link that `annotate` prints and answers as the sample corpus is
+labeled.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
 BLOCK = re.compile(r"```(console|python|toml|text)\n(.*?)```", flags=re.S)
 LESS = {  # what --quick adds to a command
     "train": "--steps 2 --limit 24",
-    "simulate": "--set loop.rounds=2 --set loop.seed_size=8 --set query.size=4 --set training.epochs=1 --set loop.slice=24",
+    "simulate": "--set loop.rounds=2 --set loop.seed_size=8 --set query.size=4 "
+    "--set training.epochs=1 --set loop.slice=24",
 }
 ANSWERS = {"full": 60, "quick": 30}
 NUMBER = re.compile(r"\d+([.,:]\d+)*")
@@ -42,7 +44,7 @@ def masked(line: str) -> str:
 
 
 def lines_seen(shown: str, output: str) -> list[str]:
-    """The lines of an output that a page shows, in their order; a line that is missing is an error."""
+    """The lines of an output that a page shows, in order; one that is missing is an error."""
     rest, seen = iter(output.splitlines()), []
     for line in shown.splitlines():
         same = next((each for each in rest if masked(each) == masked(line)), None)

@@ -1,8 +1,8 @@
 """Install the wheel into an empty environment and use it outside of any checkout.
 
-python scripts/walk_wheel.py                           # with this Python; pip gets what the wheel needs
-python scripts/walk_wheel.py --python python3.13       # with another one
-python scripts/walk_wheel.py --before torch==2.13.0    # what pip installs first, such as a build for the CPU
+python scripts/walk_wheel.py                          # with this Python; pip gets what it needs
+python scripts/walk_wheel.py --python python3.13      # with another one
+python scripts/walk_wheel.py --before torch==2.13.0   # first installs that, say a build for the CPU
 """
 
 from __future__ import annotations
