@@ -253,7 +253,9 @@ def test_wrong_calls_say_what_to_pass(trained, encoder, tmp_path, monkeypatch):
         "not trained yet; call fit first, or": lambda: fresh("Lena left"),
         "not trained yet; call fit first, or load": lambda: fresh.save(tmp_path / "x"),
         "is not a tagger: it has no readable": lambda: seqmix.Tagger.load(tmp_path / "no"),
-        "some tokens have no label": lambda: trained.score([sentence("s", ("a", "b"), ("O", None))]),
+        "some tokens have no label": lambda: trained.score(
+            [sentence("s", ("a", "b"), ("O", None))]
+        ),
         "there is no device 'gpu' here": lambda: seqmix.Tagger(device="gpu"),
     }  # fmt: skip
     for message, call in calls.items():

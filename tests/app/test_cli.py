@@ -503,7 +503,10 @@ def test_an_unknown_scheme_names_the_known_ones(seqmix_command, conll, tmp_path)
 
 @pytest.fixture
 def broken(tmp_path) -> Path:
-    """The hundredth line has a column too many. subtle: `:100:` is the name of an emoji, which a console may put in its place."""
+    """The hundredth line has a column too many.
+
+    subtle: `:100:` is the name of an emoji, which a console may put in its place.
+    """
     path = tmp_path / "broken.conll"
     path.write_text(
         "".join(f"w{i}\tO\n" + "\n" * (i % 10 == 9) for i in range(90)) + "w\tO\textra\n"

@@ -1,4 +1,4 @@
-"""Configs: presets, files and changes on top of each other; what is wrong is said before anything loads."""
+"""Configs: presets, files and changes on top of each other; mistakes are said before loading."""
 
 from __future__ import annotations
 

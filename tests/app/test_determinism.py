@@ -1,7 +1,8 @@
-"""The promise of the numbers: one seed and one number of threads give the same bytes; another number of threads the same choices and F1.
+"""The promise of the numbers: one seed and one number of threads give the same bytes.
 
-Runs of the real command, here and in processes of their own, on a slice of the gazette: with a tiny encoder,
-and for .ci/run with the starter.
+Another number of threads gives the same choices and F1. Runs of the real command, here and in
+processes of their own, on a slice of the gazette: with a tiny encoder, and for .ci/run with the
+starter.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from tests.support import tiny
 
 SLICE = {"train": 40, "dev": 10, "test": 40}
 SETTINGS = (
-    "loop.seed_size=20", "loop.rounds=1", "query.size=5", "training.epochs=5", "training.batch_size=2", "augment.rate=0.4",
+    "loop.seed_size=20", "loop.rounds=1", "query.size=5",
+    "training.epochs=5", "training.batch_size=2", "augment.rate=0.4",
 )  # fmt: skip
 CHANGING = {"timings.jsonl", "environment.json", "lock"}  # how long it took, and on what
 
@@ -101,7 +103,10 @@ def test_two_runs_with_one_seed_and_as_many_threads_are_the_same_bytes(
 def test_another_number_of_threads_makes_the_same_choices_and_the_same_f1_to_the_rounding(
     first: Path, encoder: str
 ) -> None:
-    """Sums in another order differ in the last digits of a float: a score may move by a millionth, a choice or a tag must not."""
+    """Sums in another order differ in the last digits of a float.
+
+    A score may move by a millionth, a choice or a tag must not.
+    """
     other = simulated(first.parent, "two", encoder, threads=2)
 
     for one, two in zip(rounds(first), rounds(other), strict=True):

@@ -1,5 +1,7 @@
-"""What is said about the length of a training, by a clock that only work moves: a token of a tagger's training
-is a second, one that is read two, one that is tagged a third."""
+"""What is said about the length of a training, by a clock that only work moves.
+
+A token of a tagger's training is a second, one that is read two, one that is tagged a third.
+"""
 
 from __future__ import annotations
 

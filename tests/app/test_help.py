@@ -81,7 +81,10 @@ def test_help_loads_neither_torch_nor_scipy():
         "torch",
         "transformers",
     )
-    code = f"import sys; from seqmix.app.cli import run; run(['--help']); sys.exit(' '.join(m for m in {heavy} if m in sys.modules) or None)"
+    code = (
+        "import sys; from seqmix.app.cli import run; run(['--help']); "
+        f"sys.exit(' '.join(m for m in {heavy} if m in sys.modules) or None)"
+    )
 
     ended = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False

@@ -15,9 +15,8 @@ from tests.support import tiny
 
 ROOT = Path(__file__).parents[2]
 CORE = {
-    "fastapi", "h11", "matplotlib", "numpy", "pydantic", "regex", "rich", "safetensors", "scipy", "sqlalchemy", "tokenizers", "torch",
-    "transformers",
-    "typer", "uvicorn",
+    "fastapi", "h11", "matplotlib", "numpy", "pydantic", "regex", "rich", "safetensors", "scipy",
+    "sqlalchemy", "tokenizers", "torch", "transformers", "typer", "uvicorn",
 }  # fmt: skip
 EXTRAS = (
     "datasets",
@@ -29,7 +28,10 @@ EXTRAS = (
     "spacy",
     "tensorboard",
 )
-BARE = f"import sys; sys.modules |= dict.fromkeys({EXTRAS}); from seqmix.app.cli import run; sys.exit(run(sys.argv[1:]))"
+BARE = (
+    f"import sys; sys.modules |= dict.fromkeys({EXTRAS}); "
+    "from seqmix.app.cli import run; sys.exit(run(sys.argv[1:]))"
+)
 
 
 def bare(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -52,7 +54,10 @@ def test_the_core_dependencies_are_these() -> None:
 
 
 def test_in_a_clone_without_its_packages_one_line_says_what_to_type() -> None:
-    code = "import sys; sys.modules['typer'] = None; import runpy; runpy.run_module('seqmix', run_name='__main__')"
+    code = (
+        "import sys; sys.modules['typer'] = None; "
+        "import runpy; runpy.run_module('seqmix', run_name='__main__')"
+    )
     ended = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )

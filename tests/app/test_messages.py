@@ -124,7 +124,10 @@ def test_what_a_folder_of_text_holds_beside_text_is_named(seqmix_command, tmp_pa
 
 
 def test_a_data_folder_that_is_not_there_is_said_before_anything_loads(tmp_path):
-    code = "import sys; from seqmix.app.cli import run; ended = run(sys.argv[1:]); sys.exit(9 if 'torch' in sys.modules else ended)"
+    code = (
+        "import sys; from seqmix.app.cli import run; ended = run(sys.argv[1:]); "
+        "sys.exit(9 if 'torch' in sys.modules else ended)"
+    )
     arguments = [
         sys.executable,
         "-c",
@@ -141,8 +144,10 @@ def test_a_data_folder_that_is_not_there_is_said_before_anything_loads(tmp_path)
     ended = subprocess.run(arguments, capture_output=True, text=True, check=False)
 
     assert (ended.returncode, ended.stderr) == (
-        2, "error: NOSUCH: there is no such folder; --data must be a folder with files named train, dev and test, or the sample gazette\n",
-    )  # fmt: skip
+        2,
+        "error: NOSUCH: there is no such folder; --data must be a folder "
+        "with files named train, dev and test, or the sample gazette\n",
+    )
 
 
 def test_a_run_that_is_not_there_is_said(seqmix_command, tmp_path):

@@ -1,4 +1,4 @@
-"""A key that training.toml accepts is obeyed by the trainer; any other is refused before a model loads."""
+"""Keys that training.toml accepts are obeyed; others are refused before a model loads."""
 
 from __future__ import annotations
 

@@ -118,7 +118,11 @@ def test_wandb_without_an_account_says_what_to_do(
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     monkeypatch.setenv("WANDB_MODE", "online")
-    code = "import sys, pathlib; from seqmix.app.config import Config; from seqmix.app.tracking import tracker; tracker('wandb', pathlib.Path(sys.argv[1]), Config())"
+    code = (
+        "import sys, pathlib; from seqmix.app.config import Config; "
+        "from seqmix.app.tracking import tracker; "
+        "tracker('wandb', pathlib.Path(sys.argv[1]), Config())"
+    )
 
     ended = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False

@@ -183,8 +183,11 @@ def test_the_starter_prefers_sentences_to_word_salad() -> None:
 
 
 def test_a_sentence_longer_than_the_model_is_cut_without_alarm() -> None:
-    code = "from seqmix.augment.discriminator import Perplexity; from seqmix.data.sentence import Sentence; "
-    code += "print(Perplexity().scores([Sentence('a', ('word', 'and') * 400)])[0] > 0)"
+    code = (
+        "from seqmix.augment.discriminator import Perplexity; "
+        "from seqmix.data.sentence import Sentence; "
+        "print(Perplexity().scores([Sentence('a', ('word', 'and') * 400)])[0] > 0)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "True\n" and done.stderr == ""

@@ -25,7 +25,7 @@ from tests.support.toys import WORDS, sentences_strategy, toy_sentences, toy_tab
 
 
 class CountLetters:
-    """A discriminator that needs no model: the score of a sentence is a number made of its tokens."""
+    """A discriminator without a model: the score of a sentence is a number made of its tokens."""
 
     base = "e"
 
@@ -340,9 +340,7 @@ def test_running_out_of_pairs_is_said() -> None:
     assert len(made) == 2 and "no pair is left" in made.reason
 
 
-def test_pairs_that_run_out_are_mixed_again_with_a_new_weight_up_to_fifteen_times_what_is_asked() -> (
-    None
-):
+def test_pairs_that_run_out_are_mixed_again_with_a_new_weight_up_to_fifteen_times() -> None:
     sentences = [
         Sentence(id, words, ("B-PER",) * 4)
         for id, words in (("a", ("w1", "w2", "w3", "w4")), ("b", ("w5", "w6", "w7", "w8")))
@@ -393,8 +391,14 @@ def test_asked_for_none_it_gives_none_and_no_reason() -> None:
 
 def test_every_candidate_is_accounted_for() -> None:
     sentences = toy_sentences(6)
-    made = SeqMix(window=1, density=0, score_range=ScoreRange(0, 60), table=toy_table(words=("w1", "w2", "w3", *WORDS[4:])), max_uses=10**6,
-                  discriminator=CountLetters()).augment(sentences, 1000, np.random.default_rng(0))  # fmt: skip
+    made = SeqMix(
+        window=1,
+        density=0,
+        score_range=ScoreRange(0, 60),
+        table=toy_table(words=("w1", "w2", "w3", *WORDS[4:])),
+        max_uses=10**6,
+        discriminator=CountLetters(),
+    ).augment(sentences, 1000, np.random.default_rng(0))
     counts = Counter(made.counts)
 
     again = (

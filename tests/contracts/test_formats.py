@@ -23,14 +23,15 @@ EXTRAS = {"docbin": "spacy", "hf": "datasets"}
 APF = """<?xml version="1.0"?>
 <!DOCTYPE source_file SYSTEM "apf.v5.1.1.dtd">
 <source_file><document DOCID="d"><event ID="E1" TYPE="Conflict" SUBTYPE="Attack">
-<event_mention ID="E1-1"><anchor><charseq START="8" END="15">attacked</charseq></anchor></event_mention>
+<event_mention ID="E1-1"><anchor>\
+<charseq START="8" END="15">attacked</charseq></anchor></event_mention>
 </event></document></source_file>
 """
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A name to write to, a file that breaks, and for formats that are only read a file that does not."""
+    """A name to write to, a file that breaks, and for formats that are only read one that works."""
 
     name: str
     broken: Mapping[

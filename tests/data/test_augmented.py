@@ -50,9 +50,7 @@ def test_a_lineage_of_another_kind_is_an_error(damage: dict[str, object]) -> Non
         Augmented.from_record({**record, "lineage": {**record["lineage"], **damage}})
 
 
-def test_new_tokens_are_those_of_the_rewritten_parents_window_and_none_where_nothing_was_mixed() -> (
-    None
-):
+def test_new_tokens_are_those_of_the_rewritten_window_and_none_where_nothing_was_mixed() -> None:
     assert new_tokens([mixed(0), mixed(1), mixed(weight=None)]) == ["Oslo", "was", "sold"]
 
 

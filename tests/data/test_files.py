@@ -392,9 +392,9 @@ def test_what_is_no_number_of_a_format_is_called_damaged(version):
 
 
 def test_a_newer_format_says_to_upgrade_and_an_older_one_says_what_is_read():
-    assert (
-        version_problem(Path("run"), 3, 2)
-        == "run has format 3, written by a newer seqmix; this one reads formats up to 2: upgrade seqmix"
+    assert version_problem(Path("run"), 3, 2) == (
+        "run has format 3, written by a newer seqmix; "
+        "this one reads formats up to 2: upgrade seqmix"
     )
     assert version_problem(Path("run"), 1, 2).endswith(
         "written by an older seqmix; this one reads format 2"

@@ -1,4 +1,7 @@
-"""The corpora people use, by their published figures. They are not part of the project: without them these tests are skipped."""
+"""The corpora people use, by their published figures.
+
+They are not part of the project: without them these tests are skipped.
+"""
 
 from __future__ import annotations
 

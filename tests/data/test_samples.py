@@ -19,7 +19,7 @@ def everything(corpus):
 
 
 def places(names):
-    """Where each name stands, from (name, split, sentence id): {name: {(split, sentence id), …}}."""
+    """Where each name stands, from (name, split, sentence id): {name: {(split, id), …}}."""
     actual = defaultdict(set)
     for name, split, id in names:
         actual[name].add((split, id))
@@ -27,7 +27,7 @@ def places(names):
 
 
 def mentions():
-    """Every entity as (type, tokens in lower case, split, sentence id): London and LONDON are one mention."""
+    """Every entity as (type, lower-case tokens, split, sentence id): London and LONDON are one."""
     for split, sentence in everything(ENTITIES):
         for span in spans(sentence.tags):
             yield (

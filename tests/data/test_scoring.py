@@ -28,7 +28,10 @@ def for_seqeval(sequences):
 
 
 def random_sequences(rng, scheme, n):
-    """Gold and predicted tags: half of the gold is legal, half is any tags at all, and predictions differ in a quarter of the tokens."""
+    """Gold and predicted tags.
+
+    Half of the gold is legal, half is any tags at all; a quarter of all tokens differs.
+    """
     names = np.array(["O", *(f"{prefix}-{type}" for prefix in PREFIXES[scheme] for type in TYPES)])
     weights = np.r_[len(names) - 1, np.ones(len(names) - 1)] / (2 * len(names) - 2)
     gold, found = [], []
@@ -232,9 +235,10 @@ def test_conll03_has_as_many_spans_as_published(conll03):
 def test_the_baseline_of_conll03_scores_as_published(conll03):
     """Tjong Kim Sang & De Meulder (2003), Table 5.
 
-    They describe a baseline that knows only "entities which had a unique class in the training data", the longest match first.
-    Read to the letter that gives 68.81 and 56.73. All six published figures appear when an entity with several classes gets its
-    most frequent one (on a tie the first by name), matched from left to right.
+    They describe a baseline that knows only "entities which had a unique class in the training
+    data", the longest match first. Read to the letter that gives 68.81 and 56.73. All six published
+    figures appear when an entity with several classes gets its most frequent one (on a tie the
+    first by name), matched from left to right.
     """
     seen = defaultdict(Counter)
     for sentence in conll03["train"]:

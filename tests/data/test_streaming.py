@@ -14,9 +14,8 @@ from seqmix.data import formats
 from seqmix.data.sentence import Sentence
 
 MEGABYTE = 1 << 20
-LONG = (
-    "long" * 100
-)  # few and long tokens: what is measured is memory, and every allocation under measurement takes its time
+# few and long tokens: memory is measured, and every allocation then takes its time
+LONG = "long" * 100
 CONLL = f"{LONG}\tNN\tB-PER\n{LONG}\tVB\tO\n" * 20 + "\n"
 RECORDS = {
     "jsonl-tokens": {"tokens": [LONG] * 40, "ner_tags": ["O"] * 40},
@@ -71,9 +70,8 @@ def test_a_large_array_on_one_line_streams(tmp_path: Path) -> None:
     times = fill(tmp_path / "a.json", piece, 60 * MEGABYTE)
     (tmp_path / "b.json").write_bytes(b"[" + (tmp_path / "a.json").read_bytes().rstrip(b",") + b"]")
 
-    with peak_below(
-        10 * MEGABYTE
-    ):  # a megabyte of text is four in memory where it is not all ASCII, and is copied when it is refilled
+    # a megabyte of text that is not all ASCII is four in memory, and is copied when refilled
+    with peak_below(10 * MEGABYTE):
         assert sum(1 for _ in formats.read(tmp_path / "b.json")) == times
 
 

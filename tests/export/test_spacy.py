@@ -1,4 +1,4 @@
-"""A tagger as a spaCy component: the same spans on the same tokens, and it travels with the pipeline."""
+"""A tagger as a spaCy component: the same spans and tokens, and it travels with the pipeline."""
 
 from __future__ import annotations
 
@@ -202,7 +202,8 @@ def test_where_seqmix_is_installed_spacy_finds_it_by_itself(tagger, tmp_path):
     export_spacy(tagger, tmp_path / "Names 2", "de")
     code = (
         "import json, sys, spacy; nlp = spacy.load(sys.argv[1]); doc = nlp('Lena lives in Oslo .');"
-        "print(json.dumps([nlp.meta['name'], nlp.lang, [[e.start, e.end, e.label_] for e in doc.ents]]))"
+        "spans = [[e.start, e.end, e.label_] for e in doc.ents];"
+        "print(json.dumps([nlp.meta['name'], nlp.lang, spans]))"
     )
 
     path = os.pathsep.join([str(installed.parent), str(ROOT / "src")])

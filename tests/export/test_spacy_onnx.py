@@ -31,7 +31,8 @@ import json, sys
 sys.modules["seqmix"] = None  # importing it fails
 sys.path.insert(0, sys.argv[1])
 import spacy
-spacy.registry._entry_point_factories.entry_points = False  # where seqmix is not installed it has none
+# where seqmix is not installed it has no entry points
+spacy.registry._entry_point_factories.entry_points = False
 import seqmix_component
 from spacy.tokens import Doc
 

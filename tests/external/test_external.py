@@ -1,4 +1,4 @@
-"""Models of Hugging Face and spaCy as taggers: they tag our tokens, under our names, and suggest."""
+"""Models of Hugging Face and spaCy as taggers: they tag our tokens, with our names, and suggest."""
 
 from __future__ import annotations
 

@@ -56,7 +56,8 @@ def test_adapt_writes_an_encoder_that_train_takes_by_its_folder(capfd, tmp_path,
 
     assert code == 0
     assert re.fullmatch(
-        r"held-out loss: \d\.\d{3} before, \d\.\d{3} after \(nats per hidden piece, 20 sentences\)\n",
+        r"held-out loss: \d\.\d{3} before, \d\.\d{3} after "
+        r"\(nats per hidden piece, 20 sentences\)\n",
         out,
     )
     lines = err.splitlines()

@@ -1,4 +1,4 @@
-"""`seqmix annotate` as a process: the link it prints, how it ends, and what is left when it is killed."""
+"""`seqmix annotate` as a process: the link it prints, how it ends, and what a kill leaves."""
 
 from __future__ import annotations
 
@@ -222,7 +222,8 @@ def test_a_body_without_a_length_is_cut_off_at_the_limit_and_a_stranger_at_once(
         small = client.post("/api/annotations", content=chunks(2**20), headers=headers)
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as stranger:
             stranger.sendall(
-                b"POST /api/annotations HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+                b"POST /api/annotations HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
             )
             answered = stranger.recv(65536)
         still_there = client.get("/api/next")
@@ -299,7 +300,10 @@ def test_the_browser_is_led_to_the_page_by_a_file_that_only_its_owner_can_read(m
 
 
 def test_the_server_needs_no_torch(folder: Path):
-    code = "import sys, json, seqmix.serve.web.app, seqmix.app.commands.label.annotate, seqmix.app.project_config; print(json.dumps('torch' in sys.modules))"
+    code = (
+        "import sys, json, seqmix.serve.web.app, seqmix.app.commands.label.annotate, "
+        "seqmix.app.project_config; print(json.dumps('torch' in sys.modules))"
+    )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert json.loads(ended.stdout) is False

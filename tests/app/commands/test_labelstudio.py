@@ -23,7 +23,8 @@ from tests.support.tiny import toy, write_bert
 from tests.support.waiting import until
 
 CONFIG = (
-    '<View><Labels name="label" toName="text"><Label value="PER"/><Label value="LOC"/><Label value="ORG"/></Labels>'
+    '<View><Labels name="label" toName="text">'
+    '<Label value="PER"/><Label value="LOC"/><Label value="ORG"/></Labels>'
     '<Text name="text" value="$text"/></View>'
 )
 

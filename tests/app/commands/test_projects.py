@@ -71,7 +71,8 @@ def test_init_makes_a_project_of_raw_text_and_says_what_to_do_next(seqmix_comman
 
     assert ended.code == 0
     assert ended.out.startswith(
-        f"{tmp_path}/p: 3 sentences to label, 1 of them set apart for an honest F1; 1 duplicate stored once\n"
+        f"{tmp_path}/p: 3 sentences to label, 1 of them set apart for an honest F1; "
+        "1 duplicate stored once\n"
     )
     assert f"seqmix annotate {tmp_path}/p" in ended.out
     assert f"seqmix project {tmp_path}/p annotator add NAME" in ended.out
@@ -571,7 +572,8 @@ def test_export_refuses_in_one_line(seqmix_command, folder, tmp_path):
         ),
         (
             ("--out", tmp_path / "x.conll", "--split", "half"),
-            "--split must be one of labeled, all, audit, active, bulk, source, seed, answers or answers:NAME",
+            "--split must be one of "
+            "labeled, all, audit, active, bulk, source, seed, answers or answers:NAME",
         ),
         (
             ("--out", tmp_path / "x.conll", "--split", "answers:nobody"),
@@ -626,9 +628,8 @@ def test_status_says_how_far_how_good_and_how_agreed(seqmix_command, notes, tmp_
             )
 
     lines = seqmix_command("info", folder).out.splitlines()
-    assert (
-        lines[0]
-        == "p: 2 of 3 sentences labeled, 1 left (1 of the labeled drawn at random, 1 answered twice)"
+    assert lines[0] == (
+        "p: 2 of 3 sentences labeled, 1 left (1 of the labeled drawn at random, 1 answered twice)"
     )
     assert "  anna: 2 labeled, 0 skipped, 3.0 s each" in lines
     assert "  bo (admin): 1 labeled, 0 skipped, 2.0 s each" in lines
@@ -680,7 +681,8 @@ def test_status_and_page_say_the_same_of_f1_and_forecast(seqmix_command, tmp_pat
     assert "forecast: too early to say; it needs at least 2 more models" in early.splitlines()
     assert re.search(r"^F1: 95\.7 \(\d+\.\d to \d+\.\d, 95 %\) on 12 random sentences$", lines[5])
     assert re.search(
-        r"^forecast: 30 more answers \(about \d+ (?:s|min)\) should bring \+\d+\.\d \([+-]\d+\.\d to \+\d+\.\d, 90 %\)$",
+        r"^forecast: 30 more answers \(about \d+ (?:s|min)\) should bring "
+        r"\+\d+\.\d \([+-]\d+\.\d to \+\d+\.\d, 90 %\)$",
         lines[6],
     )
     assert re.search(

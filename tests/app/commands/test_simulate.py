@@ -48,8 +48,9 @@ def encoder(tmp_path_factory) -> str:
 
 def settings(encoder: str, **changes: object) -> list[str]:
     given = {
-        "tagger.encoder": json.dumps(encoder), "loop.seed_size": 8, "loop.rounds": 2, "query.size": 4, "training.epochs": 2,
-        "augment.window": 2, "augment.density": 0.5, "augment.score_range": '"off"', "augment.rate": 0.5, **changes,
+        "tagger.encoder": json.dumps(encoder), "loop.seed_size": 8, "loop.rounds": 2,
+        "query.size": 4, "training.epochs": 2, "augment.window": 2, "augment.density": 0.5,
+        "augment.score_range": '"off"', "augment.rate": 0.5, **changes,
     }  # fmt: skip
     return [
         word

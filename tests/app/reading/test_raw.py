@@ -9,7 +9,8 @@ from seqmix.app.reading.raw import is_wrapped, raw_sentences
 
 TEXT = (
     "Ada Lovelace left London in the spring of that year, and nobody knew for how long she would "
-    "be away. She wrote letters from Paris, where the weather was better. Bo answered two of them.\n"
+    "be away. She wrote letters from Paris, where the weather was better. "
+    "Bo answered two of them.\n"
     "\n"
     "In June the letters stopped, since the post no longer went through the valley. He waited."
 )

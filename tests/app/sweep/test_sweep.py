@@ -1,4 +1,4 @@
-"""Sweeps: files into arms and runs, runs side by side into one table, and nothing lost on the way."""
+"""Sweeps: files into arms and runs, runs side by side into one table, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ def test_the_experiments_are_those_of_the_results_page() -> None:
     for name, sentences in zip(main, (700, 8499, 362), strict=True):
         arms = {arm.name: arm.config for arm in read_sweep(folder / f"{name}.toml").arms}
         assert list(arms) == [
-            "none", "none at 10 epochs", "duplicate", "whole", "sub", "label", "mention", "token", "shuffle", "best", "mixup",
+            "none", "none at 10 epochs", "duplicate", "whole", "sub", "label", "mention", "token",
+            "shuffle", "best", "mixup",
         ]  # fmt: skip
         assert [arm for arm, config in arms.items() if not config.loop.match_steps] == [
             "none at 10 epochs"
@@ -109,7 +110,9 @@ def test_the_experiments_are_those_of_the_results_page() -> None:
 def test_arms_times_grid_times_seeds_come_seed_by_seed(tmp_path: Path) -> None:
     path = written(
         tmp_path,
-        '[set]\n"augment.rate" = 0.4\n[arms."none"]\ngrid = false\naugment.variant = "none"\n[arms."sub"]\npreset = "conll03"\n'
+        '[set]\n"augment.rate" = 0.4\n'
+        '[arms."none"]\ngrid = false\naugment.variant = "none"\n'
+        '[arms."sub"]\npreset = "conll03"\n'
         '[grid]\n"augment.alpha" = [0.5, 2]\n"augment.score_range" = ["0,500"]\n',
     )
 
@@ -250,9 +253,12 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         formats.write(part, root / "toy" / f"{name}.conll")
     (root / "toys.toml").write_text(
-        'title = "Toys"\ndata = "toy"\nseeds = 2\n[set]\n"tagger.encoder" = "models/bert"\n"loop.seed_size" = 6\n"loop.rounds" = 1\n'
-        '"query.size" = 3\n"training.epochs" = 2\n"augment.score_range" = "off"\n"augment.window" = 2\n"augment.density" = 0.5\n'
-        '"augment.rate" = 0.5\n[arms."none"]\n"augment.variant" = "none"\n[arms."sub"]\n[arms."the same"]\n"augment.variant" = "none"\n'
+        'title = "Toys"\ndata = "toy"\nseeds = 2\n'
+        '[set]\n"tagger.encoder" = "models/bert"\n"loop.seed_size" = 6\n"loop.rounds" = 1\n'
+        '"query.size" = 3\n"training.epochs" = 2\n"augment.score_range" = "off"\n'
+        '"augment.window" = 2\n"augment.density" = 0.5\n"augment.rate" = 0.5\n'
+        '[arms."none"]\n"augment.variant" = "none"\n[arms."sub"]\n'
+        '[arms."the same"]\n"augment.variant" = "none"\n'
         '[arms."too much"]\n"loop.seed_size" = 1000\n'
     )
     return root
@@ -422,8 +428,8 @@ def test_a_sweep_goes_on_only_with_the_data_and_models_its_rows_were_made_with(
         writer.writerows(rows)
     assert sweep(toys, tmp_path / "newer", *arms, "--reuse", str(tmp_path / "old.csv")) == 0
     assert (
-        "1 finished runs have no digest of what they read: whether that was the same data and models is unknown"
-        in capsys.readouterr().err
+        "1 finished runs have no digest of what they read: "
+        "whether that was the same data and models is unknown" in capsys.readouterr().err
     )
     assert {row["data_digest"] for row in read_results([tmp_path / "newer" / "results.csv"])} == {
         None

@@ -47,7 +47,8 @@ def mention(
 <event_mention ID="EV"><extent><charseq START="0" END="9">whatever</charseq></extent>
 <ldc_scope><charseq START="0" END="9">whatever</charseq></ldc_scope>
 <anchor><charseq START="{start}" END="{start + len(word) - 1}">{shown or word}</charseq></anchor>
-<event_mention_argument REFID="X" ROLE="Agent"><extent><charseq START="0" END="3">what</charseq></extent></event_mention_argument>
+<event_mention_argument REFID="X" ROLE="Agent">\
+<extent><charseq START="0" END="3">what</charseq></extent></event_mention_argument>
 </event_mention></event>
 """
 
@@ -58,7 +59,8 @@ def event(attributes: str, start: int | str, end: int, shown: str) -> str:
 
 
 def apf(*events: str, doctype: str = '<!DOCTYPE source_file SYSTEM "apf.v5.1.1.dtd">') -> str:
-    return f'<?xml version="1.0"?>\n{doctype}\n<source_file URI="x.sgm"><document DOCID="x">\n{"".join(events)}</document></source_file>\n'
+    head = f'<?xml version="1.0"?>\n{doctype}\n<source_file URI="x.sgm"><document DOCID="x">\n'
+    return f"{head}{''.join(events)}</document></source_file>\n"
 
 
 MARCHED = mention("marched", "Conflict", "Demonstrate")

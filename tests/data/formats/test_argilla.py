@@ -1,4 +1,4 @@
-"""Argilla's records: as its JSON export nests them, and as `to_list(flatten=True)` flattens them."""
+"""Argilla's records: nested as in its JSON export, and flat as by `to_list(flatten=True)`."""
 
 from __future__ import annotations
 

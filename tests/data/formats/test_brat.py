@@ -15,7 +15,10 @@ from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError, TagError
 
 TEXT = "Lena left Oslo.\n\nShe saw New York.\n"
-ANN = "T1\tPER 0 4\tLena\nR1\tLives-In Arg1:T1 Arg2:T2\nT2\tLOC 10 14\tOslo\n#1\tAnnotatorNotes T1\tx\nT3\tLOC 25 33\tNew York\n"
+ANN = (
+    "T1\tPER 0 4\tLena\nR1\tLives-In Arg1:T1 Arg2:T2\nT2\tLOC 10 14\tOslo\n"
+    "#1\tAnnotatorNotes T1\tx\nT3\tLOC 25 33\tNew York\n"
+)
 
 
 def put(tmp_path: Path, text: str = TEXT, ann: str | None = ANN, name: str = "a") -> Path:
