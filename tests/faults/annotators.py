@@ -1,4 +1,4 @@
-"""A person who answers `seqmix annotate` as fast as they can while its server is killed again and again."""
+"""A person who answers `seqmix annotate` fast while its server is killed again and again."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ class Person:
 
 
 def kill_servers(place: Path, kills: int, rng: random.Random) -> Served:
-    """One project, many servers, each killed while answers arrive; every answer a server acknowledged must be there in the end."""
+    """One project, many servers, each killed while answers arrive.
+
+    Every answer that a server acknowledged must be there in the end.
+    """
     folder = place / "names"
     forked.run(lambda: _make(folder), place / "log")
     served, answers = Served(), dict[str, list[Any]]()
@@ -88,7 +91,10 @@ def kill_servers(place: Path, kills: int, rng: random.Random) -> Served:
 def fill_disk(
     root: Path, log: Path, rng: random.Random, pages: int = 24
 ) -> tuple[int, int, list[str]]:
-    """Answers while the disk gets full and again when it has room: how many were acknowledged before and after, and what is wrong."""
+    """Answers while the disk gets full, and again when it has room.
+
+    How many were acknowledged before and after, and what is wrong.
+    """
     folder, answers = root / "names", dict[str, list[Any]]()
     mounts.small_disk(root)
     forked.run(lambda: _make(folder), log)
@@ -108,7 +114,10 @@ def fill_disk(
 
 
 def complaints(folder: Path, answers: dict[str, list[Any]]) -> list[str]:
-    """What a store lacks of what was acknowledged; looked for in a child, so that no connection is inherited by the next server."""
+    """What a store lacks of what was acknowledged.
+
+    It is looked for in a child, so that the next server inherits no connection.
+    """
     found = folder.parent / "found"
     ended = forked.run(
         lambda: found.write_text("\n".join(_complaints(folder, answers))) and 0,

@@ -1,4 +1,4 @@
-"""Commands in children of this process, which has loaded everything already: a kill costs half a second instead of ten."""
+"""Commands in children of this process, which has loaded everything: a kill costs half a second."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Ended:
-    """How a child ended: its exit code, or the negative number of the signal that ended it; and what it said."""
+    """How a child ended: its exit code, or minus the signal that ended it; and what it said."""
 
     code: int
     said: str
@@ -77,7 +77,7 @@ def start(work: Callable[[], int | None], log: Path) -> Child:
 
 
 def run(work: Callable[[], int | None], log: Path, kill_after: float | None = None) -> Ended:
-    """The same, to its end; with `kill_after`, killed after so many seconds if it has not ended by then."""
+    """The same, to its end; with `kill_after`, killed if it has not ended after so many seconds."""
     child = start(work, log)
     if kill_after is not None:
         deadline = time.monotonic() + kill_after

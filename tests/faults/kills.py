@@ -1,10 +1,11 @@
-"""Kill commands at every change they make to the disk and at random moments, resume them, compare with an undisturbed one.
+"""Kill commands, resume them, and compare what they leave with an undisturbed run.
 
     python -m tests.faults.kills --kills 500
-    python -m tests.faults.kills --plant "no fsync"        # a bug put in on purpose: the harness must find it
+    python -m tests.faults.kills --plant "no fsync"    # a bug on purpose: it must be found
 
-Half of the kills are power cuts: what was not synced is lost or torn, see power.py. Answers given to `annotate` are given over HTTP and
-counted only when the server has acknowledged them.
+They are killed at every change they make to the disk and at random moments. Half of the kills are
+power cuts: what was not synced is lost or torn, see power.py. Answers given to `annotate` are given
+over HTTP and counted only when the server has acknowledged them.
 """
 
 from __future__ import annotations
@@ -22,18 +23,17 @@ from tests.faults import forked, power
 from tests.faults.annotators import kill_servers
 from tests.faults.scenes import Scene, Stage, fresh, leftovers, scenes
 
-_MEMORY = Path(
-    "/dev/shm"
-)  # a disk on which syncing costs nothing: what is synced and what is not is worked out, not tried
+# a disk on which syncing costs nothing: what is synced and what is not is worked out, not tried
+_MEMORY = Path("/dev/shm")
 _SHARE = {
-    "simulate": 0.25, "train": 0.1, "train over an old model": 0.1, "sweep": 0.15, "init": 0.05, "init in a folder that is there": 0.1,
-    "annotate: its trainer": 0.1,
+    "simulate": 0.25, "train": 0.1, "train over an old model": 0.1, "sweep": 0.15,
+    "init": 0.05, "init in a folder that is there": 0.1, "annotate: its trainer": 0.1,
 }  # the rest: servers  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Kill:
-    """One way to die: before a change to the disk, with or without a power cut, or after a share of the usual time."""
+    """One way to die: before a change to the disk, with or without a power cut, or after a time."""
 
     change: int | None = None
     cut: bool = False
@@ -159,7 +159,7 @@ def undisturbed(scene: Scene, root: Path, log: Path) -> tuple[int, dict[str, str
 
 
 def _ways(scene: Scene, changes: int, kills: int, rng: random.Random) -> list[Kill]:
-    """Power cuts at all changes, kills at all changes, kills at random moments; of too many, a random part of each."""
+    """Power cuts and kills at all changes, kills at random moments; of too many, a random part."""
     ways: list[Kill] = []
     kinds = (True, False, None) if scene.cuts else (False, None)
     for number, kind in enumerate(kinds):
@@ -178,7 +178,7 @@ def _ways(scene: Scene, changes: int, kills: int, rng: random.Random) -> list[Ki
 
 
 def _second(first: Kill, changes: int, rng: random.Random) -> Kill:
-    """A way to kill a command that goes on after the first kill, among the changes it has left to make."""
+    """A way to kill a command that goes on after the first kill, in what it has left to do."""
     if first.change is None:
         return Kill(moment=first.moment * rng.random())
     return Kill(rng.randint(1, max(1, changes - first.change)), first.cut)

@@ -1,4 +1,7 @@
-"""A disk of a chosen size in a mount namespace of this process's own, so that no other process sees it and it ends with this one."""
+"""A disk of a chosen size in a mount namespace of this process's own.
+
+No other process sees it, and it ends with this one.
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,16 @@
-"""A disk that forgets: what a power cut may leave of a folder, worked out from what was synced, and a process killed at a chosen moment.
+"""A disk that forgets: what a power cut may leave of a folder, worked out from what was synced.
 
-Loaded into the process that is to die. It wraps the calls with which Python changes a folder, counts them, and at the k-th, before it is
-done, ends the process with SIGKILL; with `cut`, the folder is first made into something the disk might hold after a power cut:
+Loaded into the process that is to die. It wraps the calls with which Python changes a folder,
+counts them, and at the k-th, before it is done, ends the process with SIGKILL; with `cut`, the
+folder is first made into something the disk might hold after a power cut:
 
-    a file       is whole if it was synced after it was last written; else it is whole, empty, cut in half or full of zeros
-    a directory  has the entries it has now, or those it had when it was last synced (none, if it never was)
+    a file       is whole if it was synced after it was last written;
+                 else it is whole, empty, cut in half or full of zeros
+    a directory  has the entries it has now,
+                 or those it had when it was last synced (none, if it never was)
 
-Each directory chooses for itself, but for a rename from one to another, which no file system does by halves. This forgets more than any
-real file system would, and nothing that fsync promises.
+Each directory chooses for itself, but for a rename from one to another, which no file system does
+by halves. This forgets more than any real file system would, and nothing that fsync promises.
 """
 
 from __future__ import annotations
@@ -33,18 +36,14 @@ class Disk:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._synced: dict[
-            int, tuple[int, int]
-        ] = {}  # of a file: its size and time when it was synced
-        self._entries: dict[
-            int, dict[str, Entry]
-        ] = {}  # of a directory: what it had when it was synced
-        self._open: dict[
-            int, int
-        ] = {}  # subtle: an open file keeps its content when it is removed, and its inode is not given to another
-        self._moved: list[
-            set[int]
-        ] = []  # directories between which something was moved since they were synced
+        # of a file: its size and time when it was synced
+        self._synced: dict[int, tuple[int, int]] = {}
+        # of a directory: what it had when it was synced
+        self._entries: dict[int, dict[str, Entry]] = {}
+        # subtle: a removed file that is open keeps its content, and no other gets its inode
+        self._open: dict[int, int] = {}
+        # directories between which something was moved since they were synced
+        self._moved: list[set[int]] = []
         for folder, _, names in os.walk(root):
             self.sync_folder(folder)
             for name in names:
@@ -152,7 +151,7 @@ class _opened:  # noqa: N801  used like a function
 
 
 class _Counter:
-    """Counts changes to a folder, tells the disk of them, and ends the process before the chosen one."""
+    """Counts changes to a folder, tells the disk, and ends the process before the chosen one."""
 
     def __init__(self, number: int | None, disk: Disk | None, seed: int, plant: str | None) -> None:
         self.number, self.disk, self.seed, self.plant = number, disk, seed, plant
@@ -195,9 +194,10 @@ def _is_folder(handle: int) -> bool:
 def die_at(
     number: int | None, root: Path, cut: bool = False, seed: int = 0, plant: str | None = None
 ) -> Callable[[], int]:
-    """Die before the `number`-th change to the folder (None: never); a function that says how many there were.
+    """Die before the `number`-th change to the folder; a function that says how many there were.
 
-    `plant` puts a bug into the project that only a power cut can show: "no fsync", or "no folder fsync" (files, but not their names).
+    None for a number: never. `plant` puts a bug into the project that only a power cut can show:
+    "no fsync", or "no folder fsync" (files, but not their names).
     """
     counter = _Counter(number, Disk(root) if cut else None, seed, plant)
     counter.wrap()

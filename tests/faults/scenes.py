@@ -1,6 +1,7 @@
-"""What is killed: commands on a few sentences of the gazette with an encoder so small that a whole run takes a third of a second.
+"""What is killed: commands on a few sentences of the gazette.
 
-A scene knows how to start its command, what a killed one must not have lost, and what the finished one has left.
+The encoder is so small that a whole run takes a third of a second. A scene knows how to start its
+command, what a killed one must not have lost, and what the finished one has left.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ _MAY_DIFFER = (
     "results.csv",
 )  # how long things took, when, and where
 _SETTINGS = (
-    "loop.seed_size=6", "loop.rounds=2", "query.size=4", "training.epochs=1", "training.batch_size=8",
+    "loop.seed_size=6", "loop.rounds=2", "query.size=4",
+    "training.epochs=1", "training.batch_size=8",
     "augment.score_range=off", "augment.window=2", "augment.rate=0.5", "augment.density=0.5",
 )  # fmt: skip
 
@@ -69,7 +71,9 @@ class Scene(Protocol):
     """One command in a folder `root` of its own."""
 
     name: str
-    cuts: bool  # whether its power can be cut too: not where SQLite writes, which syncs behind Python's back
+    cuts: (
+        bool  # whether its power can be cut too; not with SQLite, which syncs behind Python's back
+    )
 
     def prepare(self, root: Path) -> None: ...
 
@@ -137,7 +141,7 @@ class Simulate:
 
 @dataclass(frozen=True)
 class Train:
-    """With `over`, an older model has the name already: it must be there, whole, until the new one is."""
+    """With `over`, an older model has the name: it must be there, whole, until the new one is."""
 
     stage: Stage
     over: bool = False
@@ -177,7 +181,10 @@ class Train:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Two arms, two seeds, in one process, so that every change to the folder is counted; `test_dying` has real workers."""
+    """Two arms, two seeds, in one process, so that every change to the folder is counted.
+
+    `test_dying` has real workers.
+    """
 
     stage: Stage
     name: str = "sweep"
@@ -189,7 +196,10 @@ class Sweep:
             for key, value in map(_pair, _SETTINGS)
         )
         arms = '[arms."none"]\n"augment.variant" = "none"\n[arms."sub"]\n'
-        text = f'title = "T"\ndata = "data"\nseeds = 2\n[set]\n"loop.rounds" = 1\n"tagger.encoder" = "{self.stage.encoder}"\n'
+        text = (
+            'title = "T"\ndata = "data"\nseeds = 2\n[set]\n"loop.rounds" = 1\n'
+            f'"tagger.encoder" = "{self.stage.encoder}"\n'
+        )
         (root / "mine.toml").write_text(
             text + changes.replace('"loop.rounds" = 2\n', "") + "\n" + arms
         )
@@ -285,7 +295,7 @@ class Background:
 
 @dataclass(frozen=True)
 class Init:
-    """With `there`, the folder exists and has a file of its own, so that ours move in one by one."""
+    """With `there`, the folder exists and has a file of its own: ours move in one by one."""
 
     stage: Stage
     there: bool = False

@@ -1,4 +1,4 @@
-"""Clocks that jump by a day: no answer is lost or taken twice, and a sentence left open comes free again."""
+"""Clocks that jump by a day: no answer is lost or taken twice; open sentences come free again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Processes that die behind a command: the workers of a sweep, the trainer of a project. Real processes, killed from outside."""
+"""Processes that die behind a command: the workers of a sweep, the trainer of a project.
+
+They are real processes, killed from outside.
+"""
 
 from __future__ import annotations
 

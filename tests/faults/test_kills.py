@@ -1,4 +1,7 @@
-"""A few kills of each command, and a bug put in on purpose: the shortest form of `make faults`, which the suite leaves to it."""
+"""A few kills of each command, and a bug put in on purpose.
+
+It is the shortest form of `make faults`, which the suite leaves to it.
+"""
 
 from __future__ import annotations
 

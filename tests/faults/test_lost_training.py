@@ -1,4 +1,7 @@
-"""A loss that is no number, in each command that trains: one line with the batch named, and the last good model stays in use."""
+"""A loss that is no number, in each command that trains.
+
+One line names the batch, and the last good model stays in use.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A little of each trouble with the disk: the shortest form of `make faults`, which CI runs, so that the suite leaves it out."""
+"""A little of each trouble with the disk: the shortest form of `make faults`.
+
+CI runs that, so that the suite leaves it out.
+"""
 
 from __future__ import annotations
 

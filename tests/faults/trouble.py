@@ -1,6 +1,8 @@
-"""Disks that are full or read-only, damaged files, two writers: each ends in one clear line, then the command goes on to the same bytes.
+"""Disks that are full or read-only, damaged files, two writers: each ends in one clear line.
 
 python -m tests.faults.trouble [--share 1]
+
+Then the command goes on to the same bytes.
 """
 
 from __future__ import annotations
@@ -132,7 +134,7 @@ def two_writers(scene: Scene, root: Path, log: Path, rng: random.Random) -> str:
 
 
 def damaged_file(scene: Scene, root: Path, log: Path, rng: random.Random) -> str:
-    """A file of a command that was killed somewhere is cut, flipped in one bit, or full of zeros."""
+    """A file of a command that was killed somewhere is cut, has a flipped bit, or is all zeros."""
     expected = _expected(scene, root, log)
     fresh(scene, root)
     _killed_somewhere(scene, root, log, rng)
@@ -189,7 +191,7 @@ def _tried(case: Case, scene: Scene, place: Path, rng: random.Random) -> str:
 
 
 def _expected(scene: Scene, root: Path, log: Path) -> dict[str, str]:
-    """What the undisturbed command leaves; kept in a file, since every case has a process of its own."""
+    """What the undisturbed command leaves; kept in a file, as every case has its own process."""
     kept = root.with_name(f"expected {scene.name}.json")
     if not kept.exists():
         fresh(scene, root)

@@ -1,4 +1,7 @@
-"""Whatever stands in a file, a reader reads it or says in one line what is wrong with it: one contract over every format."""
+"""A reader reads whatever stands in a file, or says in one line what is wrong with it.
+
+It is one contract over every format.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,9 @@ json_values = st.recursive(
     max_leaves=12,
 )
 KEYS = (
-    "id", "text", "tokens", "ner_tags", "tags", "spans", "label", "labels", "entities", "start", "end", "answer", "data",
-    "annotations", "result", "value", "type", "fields", "responses", "suggestions", "offsets", "from_name", "to_name",
+    "id", "text", "tokens", "ner_tags", "tags", "spans", "label", "labels", "entities",
+    "start", "end", "answer", "data", "annotations", "result", "value", "type", "fields",
+    "responses", "suggestions", "offsets", "from_name", "to_name",
     "token_start", "token_end", "was_cancelled",
 )  # fmt: skip
 records = st.recursive(

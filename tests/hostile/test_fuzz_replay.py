@@ -1,4 +1,4 @@
-"""The fuzz targets without the fuzzer: their seeds, every input that was ever a finding, and some mutations of the seeds."""
+"""The fuzz targets without the fuzzer: seeds, some mutations of them, and all old findings."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Hostile corpora through the real commands: a clear refusal, or correct work in bounded memory.
 
-The slow tests have the sizes of the promise, each command in a process of its own; the others are the same, small and in this process.
+The slow tests have the sizes of the promise, each command in a process of its own; the others are
+the same, small and in this process.
 """
 
 from __future__ import annotations

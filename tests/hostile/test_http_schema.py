@@ -1,4 +1,7 @@
-"""Requests after the server's own schema, good and bad, over a real connection; the slow one is the promise in docs/reliability.md."""
+"""Requests after the server's own schema, good and bad, over a real connection.
+
+The slow test is the promise in docs/reliability.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Twice as long a file is twice the work: counted, not timed, in characters that are copied and in steps that Python takes."""
+"""Twice as long a file is twice the work.
+
+Work is counted, not timed, in characters that are copied and in steps that Python takes.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +125,10 @@ def test_twice_as_long_an_ace_document_is_twice_the_work(
         sentence = f"we &amp; they fought{between}"
         length, first = len(sentence), sentence.index("fought")
         (tmp_path / f"{n}.sgm").write_text(f"<DOC><TEXT>{sentence * n}</TEXT></DOC>")
-        anchor = '<event TYPE="Conflict" SUBTYPE="Attack"><event_mention><anchor><charseq START="{}" END="{}">fought</charseq></anchor>'
+        anchor = (
+            '<event TYPE="Conflict" SUBTYPE="Attack"><event_mention><anchor>'
+            '<charseq START="{}" END="{}">fought</charseq></anchor>'
+        )
         anchors = (
             anchor.format(length * i + first, length * i + first + 5) + "</event_mention></event>"
             for i in range(n)

@@ -1,4 +1,4 @@
-"""A stranger asks for everything there is, and for what is not there: the answer is 401, and the same every time."""
+"""A stranger asks for what is there and for what is not: the answer is 401, and always the same."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.support.served import project
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
 NOWHERE = (
-    "/nothing", "/api", "/api/", "/api/nothing", "/docs", "/redoc", "/../../etc/passwd", "//", "/%2e%2e/", "/.git/config",
-    "/login", "/login?token=",
+    "/nothing", "/api", "/api/", "/api/nothing", "/docs", "/redoc", "/../../etc/passwd",
+    "//", "/%2e%2e/", "/.git/config", "/login", "/login?token=",
 )  # fmt: skip
 WRONG = (
     {},

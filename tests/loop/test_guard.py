@@ -41,7 +41,7 @@ class Certain:
 
 
 def guarded(right_with: bool, right_without: bool, labeled=LABELED, rate: float = 0.5, **more):
-    """What the guard says where training with and without augmentation ends so; and all that it did."""
+    """What the guard says where training with and without augmentation ends so; what it did."""
     augmenter, fits = Adding(), []
 
     def fit(sentences, steps, rng, last):
@@ -70,9 +70,7 @@ def test_it_helps_unless_it_makes_the_held_out_f1_worse(
     assert found == {"helps": helps, "gain": gain, "folds": [gain] * 3}
 
 
-def test_both_are_trained_on_the_same_rest_with_equal_steps_and_one_seed_and_tested_on_what_was_held_out() -> (
-    None
-):
+def test_both_train_equally_on_the_same_rest_and_are_tested_on_what_was_held_out() -> None:
     _, augmenter, fits = guarded(True, False)
 
     assert len(fits) == 6 and [n for _, n in augmenter.asked] == [

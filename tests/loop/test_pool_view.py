@@ -1,4 +1,4 @@
-"""What a policy sees of the pool is what the tagger says of each sentence, under that sentence's id."""
+"""What a policy sees of the pool is what the tagger says of each sentence, under its id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in a directory: the same bytes however often they were killed, and nobody else in there meanwhile."""
+"""Runs in a directory: the same bytes however often they were killed, and nobody else in there."""
 
 from __future__ import annotations
 
@@ -211,8 +211,9 @@ def test_rounds_that_are_not_whole_are_refused(tmp_path: Path, text: str) -> Non
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("round", 0), ("round", "1"), ("labeled", "15"), ("tokens", None), ("generated", 1.5), ("chosen", "ab"), ("chosen", [1]),
-        ("augmentation", {}), ("augmentation", []), ("stop", 5), ("agreement", "x"), ("forecast", {}), ("forecast", {"gain": 1, "low": 0}),
+        ("round", 0), ("round", "1"), ("labeled", "15"), ("tokens", None), ("generated", 1.5),
+        ("chosen", "ab"), ("chosen", [1]), ("augmentation", {}), ("augmentation", []),
+        ("stop", 5), ("agreement", "x"), ("forecast", {}), ("forecast", {"gain": 1, "low": 0}),
         ("forecast", ...), ("stop", ...), ("agreement", ...), ("dev", {"f1": "x"}), ("test", []),
     ],
 )  # fmt: skip
@@ -367,6 +368,7 @@ def test_a_description_that_asks_for_more_than_the_settings_is_refused(tmp_path:
 
     with pytest.raises(
         RunError,
-        match=r"augmentation\.json is damaged: it was asked for 1000000000 sentences instead of 2; ",
+        match=r"augmentation\.json is damaged: "
+        r"it was asked for 1000000000 sentences instead of 2; ",
     ):
         run(plan(), tmp_path)

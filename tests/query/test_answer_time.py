@@ -1,4 +1,4 @@
-"""The time model begins as published, follows the answers there are, and is not led astray by a pause."""
+"""The time model begins as published, follows the answers, and is not led astray by a pause."""
 
 from __future__ import annotations
 

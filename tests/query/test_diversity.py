@@ -26,7 +26,10 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def clusters(sizes: tuple[int, ...] = (8, 8, 8, 8), seed: int = 0) -> FakeView:
-    """Tight clusters in the corners of a square; ids are `corner.number`, and the tagger is unsure of corner 0 above all."""
+    """Tight clusters in the corners of a square; the tagger is unsure of corner 0 above all.
+
+    Ids are `corner.number`.
+    """
     view, generator = FakeView([], labeled=np.zeros((0, 2), np.float32)), rng(seed)
     for corner, size in enumerate(sizes):
         for i in range(size):
@@ -207,9 +210,7 @@ def test_diverse_asks_in_every_cluster_where_plain_doubt_asks_for_near_copies() 
     assert chosen == {id: token_entropy(view.p[id]) for id in chosen}
 
 
-def test_diverse_looks_at_four_times_as_many_as_are_asked_for_and_at_all_where_there_are_fewer() -> (
-    None
-):
+def test_diverse_looks_at_four_times_as_many_as_are_asked_for_or_at_all() -> None:
     asked = []
 
     def selector(view, n: int, rng):

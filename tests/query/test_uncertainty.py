@@ -1,4 +1,4 @@
-"""Scores equal the paper's formulas, written out; ranking streams and breaks ties by the generator alone."""
+"""Scores equal the paper's formulas, written out; ranking streams, and only chance breaks ties."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_the_area_is_scipys_trapezoid_over_the_range(points: list[tuple[int, flo
 def test_labels_to_reach_is_the_inverse_of_scipys_straight_lines(
     steps: list[float], share: float
 ) -> None:
-    """On a rising curve, reading the labels at a target and the F1 at these labels gives the target back."""
+    """On a rising curve, the labels at a target, and the F1 at these, give the target back."""
     y = np.cumsum(steps)
     x = 100.0 * np.arange(len(y))
     target = y[0] + share * (y[-1] - y[0])

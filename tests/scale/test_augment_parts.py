@@ -1,4 +1,4 @@
-"""Augmentation in parts: the same sentences whoever works on the parts, none twice, none that was there."""
+"""Augmentation in parts: the same sentences whoever works on them, none twice, none from before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pool on disk: every sentence once, in the same blocks whatever the shards, and nothing half done."""
+"""A pool on disk: every sentence once, the same blocks whatever the shards, nothing half done."""
 
 from __future__ import annotations
 

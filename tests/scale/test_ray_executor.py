@@ -1,4 +1,7 @@
-"""Ray does what processes do: jobs in order, told of, tried again when a worker or a whole node dies. Slow: a cluster takes its time."""
+"""Ray does what processes do: jobs in order, told of, tried again when a worker or a node dies.
+
+Slow: a cluster takes its time.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,8 @@ def test_actors_do_what_processes_do(nodes: Any, tmp_path: Path) -> None:
 
     ended = {event.job.split()[0]: event for event in events if event.kind != "emitted"}
     assert [(name, event.kind) for name, event in ended.items()] == [
-        ("a", "done"), ("refuse", "failed"), ("b", "done"), ("break", "failed"), ("c", "done"), ("die-once", "done"),
+        ("a", "done"), ("refuse", "failed"), ("b", "done"), ("break", "failed"),
+        ("c", "done"), ("die-once", "done"),
     ]  # fmt: skip
     assert [event.value for event in events if event.kind == "emitted"][:2] == ["a", "refuse"]
     assert ended["refuse"].value == "not like this" and not ended["refuse"].trace
@@ -205,7 +209,8 @@ def test_a_pool_is_scored_and_a_set_augmented_on_a_cluster_as_they_are_here(
 def test_a_sweep_gives_the_same_table_on_a_cluster(nodes: Any, tmp_path: Path) -> None:
     tiny.write_bert(tmp_path / "bert")
     (tmp_path / "toys.toml").write_text(
-        'title = "Toys"\ndata = "gazette"\nseeds = 2\n[set]\n"tagger.encoder" = "models/bert"\n"loop.seed_size" = 6\n"loop.rounds" = 1\n'
+        'title = "Toys"\ndata = "gazette"\nseeds = 2\n'
+        '[set]\n"tagger.encoder" = "models/bert"\n"loop.seed_size" = 6\n"loop.rounds" = 1\n'
         '"query.size" = 3\n"training.epochs" = 1\n[arms."none"]\n"augment.variant" = "none"\n'
     )
     command = [
@@ -235,7 +240,10 @@ def test_a_sweep_gives_the_same_table_on_a_cluster(nodes: Any, tmp_path: Path) -
 
 @slow
 def test_without_an_address_a_cluster_of_our_own_comes_and_goes(tmp_path: Path) -> None:
-    """The last one here: after a cluster of its own, Ray starts no actor on another cluster from the same process."""
+    """The last one here.
+
+    After a cluster of its own, Ray starts no actor on another cluster from the same process.
+    """
     units = list(build_pool(many(2 * BLOCK), tmp_path / "pool").units())
     (tmp_path / "side").mkdir()
 

@@ -1,4 +1,4 @@
-"""The audit of what we depend on finds what it should, and the bill of materials is one that others can read."""
+"""The audit of what we depend on finds what it should; others can read the bill of materials."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sbom import STARTER, bill
 ROOT = Path(__file__).parents[2]
 jsonschema = pytest.importorskip("jsonschema", reason="the bill is held against a JSON schema")
 
-# What CycloneDX 1.6 asks of the parts we write; its own schema is larger and refers to others on the net.
+# What CycloneDX 1.6 asks of the parts we write; its own schema is larger and refers to the net.
 LICENSE = {
     "oneOf": [
         {
@@ -157,7 +157,8 @@ def test_an_advisory_knows_its_versions_from_the_next() -> None:
 
 def test_a_line_that_pins_nothing_and_a_license_nobody_knows_are_named(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text(
-        "numpy==2.0.0\nscipy>=1.0  # why not\n# a word\n\nno-such-package-here==1.0; sys_platform == 'linux'\n"
+        "numpy==2.0.0\nscipy>=1.0  # why not\n# a word\n\n"
+        "no-such-package-here==1.0; sys_platform == 'linux'\n"
     )
     packages, loose = read_lock(tmp_path / "lock")
 
@@ -305,10 +306,11 @@ def test_the_audit_says_how_old_its_list_is() -> None:
 def test_the_page_on_reliability_counts_what_the_audit_counts() -> None:
     packages, advisories = len(read_lock()[0]), len(read_advisories()[0])
 
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
     assert (
-        f"{packages} packages pinned with hashes and licensed, none affected by {advisories} advisories"
-        in (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
-    )
+        f"{packages} packages pinned with hashes and licensed, "
+        f"none affected by {advisories} advisories"
+    ) in page
 
 
 def test_the_bill_is_cyclonedx_and_names_every_package_and_model() -> None:

@@ -1,4 +1,7 @@
-"""How the starter is made, on a hundred articles of made-up text: types without labels, losses that fall, files that load."""
+"""How the starter is made, on a hundred articles of made-up text.
+
+Types come without labels, losses fall, and the files load.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ class World:
 
 
 def made_up_world() -> World:
-    """Ninety-eight titles that are unlike each other, and a village and a river that share a name."""
+    """Ninety-eight titles unlike each other, and a village and a river that share a name."""
     rng = np.random.default_rng(0)
     syllables = [
         "bra",
@@ -86,8 +89,10 @@ def article(title: str, kind: str, others: list[str], n: int) -> str:
             title,
             f"{name} (said to be old) was a small Norvish {kind} in the north of the country.",
             "Short line",
-            f"They say that in the spring {last} was near {others[0]}, and that {last} was seen with Quorvash of Tindale again.",
-            f"In that year {others[1]} was on the way to {place}, but no one who was there saw {last} or {others[0]} in the end.",
+            f"They say that in the spring {last} was near {others[0]}, "
+            f"and that {last} was seen with Quorvash of Tindale again.",
+            f"In that year {others[1]} was on the way to {place}, "
+            f"but no one who was there saw {last} or {others[0]} in the end.",
         ]
     )
 

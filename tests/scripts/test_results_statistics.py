@@ -27,7 +27,7 @@ def test_holm_does_not_count_a_test_that_could_not_be_made() -> None:
 
 
 def test_holm_is_the_closed_test_of_bonferroni() -> None:
-    """scipy has no Holm: this is its definition, a hypothesis falls when every set with it falls by Bonferroni."""
+    """scipy has no Holm: by definition, a hypothesis falls when each set with it does."""
     ps = [0.011, 0.02, 0.03, 0.2]
     sets = [own for size in range(1, 5) for own in combinations(range(4), size)]
     closed = [
@@ -40,7 +40,7 @@ def test_holm_is_the_closed_test_of_bonferroni() -> None:
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
 def test_holm_lies_between_no_correction_and_scipys_weakest_and_strongest(ps: list[float]) -> None:
-    """Never below Benjamini and Hochberg's, which promises less, and never above Bonferroni's, which asks for more."""
+    """Never below Benjamini and Hochberg's, which promises less, never above Bonferroni's."""
     found = np.array(holm(ps))
 
     assert (found >= stats.false_discovery_control(ps, method="bh") - 1e-12).all()

@@ -1,4 +1,4 @@
-"""Data folders as a stranger might send them: no file outside the folder is read, however it is named there."""
+"""Data folders as a stranger might send them: no file outside is read, however it is named."""
 
 from __future__ import annotations
 

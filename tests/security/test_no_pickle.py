@@ -1,4 +1,7 @@
-"""Nothing in the project unpickles, evaluates text or calls a shell: every file of code is read as a tree, not as text."""
+"""Nothing in the project unpickles, evaluates text or calls a shell.
+
+Every file of code is read as a tree, not as text.
+"""
 
 from __future__ import annotations
 

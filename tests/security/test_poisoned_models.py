@@ -1,4 +1,4 @@
-"""Model folders as a stranger might send them: whatever stands in them, nothing of it runs and nobody is asked whether it should."""
+"""Model folders as a stranger might send them: nothing in them runs, and nobody is asked."""
 
 from __future__ import annotations
 
@@ -158,9 +158,8 @@ def kernel_on_the_hub(folder: Path, mark: Path) -> None:
 
 def chat_template(folder: Path, mark: Path) -> None:
     template = (
-        "{{ ''.__class__.__mro__[1].__subclasses__() }}{{ cycler.__init__.__globals__.os.system('touch "
-        + str(mark)
-        + "') }}"
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}"
+        "{{ cycler.__init__.__globals__.os.system('touch " + str(mark) + "') }}"
     )
     change(folder / "tokenizer_config.json", chat_template=template)
     (folder / "chat_template.jinja").write_text(template)
@@ -196,7 +195,7 @@ REFUSED = [
 
 
 def unchecked(folder: Path) -> None:
-    """A stranger writes the checksums to fit, or none: they are there against damage, and must not be what saves us here."""
+    """A stranger writes the checksums to fit, or none: they guard against damage, not him."""
     described = folder / "tagger.json"
     if described.exists():
         known = json.loads(described.read_text())

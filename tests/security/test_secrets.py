@@ -1,4 +1,4 @@
-"""Secrets given to real servers: afterwards no file, no log line and no command line of a process holds one."""
+"""Secrets given to real servers: no file, no log line and no command line keeps one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A project, a run or a folder of serve that a stranger sent: opening it runs, empties, deletes and reads nothing outside of it."""
+"""A project, a run or a folder of serve that a stranger sent.
+
+Opening it runs, empties, deletes and reads nothing outside of it.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +46,9 @@ def private(tmp_path: Path) -> Path:
 
 
 NAMES = (
-    "project.toml", "guidelines.md", "training.toml", "trainer.log", "lock", "models", "models/lock", "models/005",
-    "models/005/tagger.json", "store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "store.sqlite-journal",
+    "project.toml", "guidelines.md", "training.toml", "trainer.log", "lock",
+    "models", "models/lock", "models/005", "models/005/tagger.json",
+    "store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "store.sqlite-journal",
 )  # fmt: skip
 
 
@@ -99,11 +103,13 @@ def schema(*statements: str) -> Callable[[Path], None]:
 
 HARMFUL = {
     "trigger": schema(
-        "CREATE TRIGGER x BEFORE INSERT ON meta WHEN NEW.key='trainer' BEGIN SELECT RAISE(ABORT,';touch PWNED;#'); END"
+        "CREATE TRIGGER x BEFORE INSERT ON meta WHEN NEW.key='trainer' "
+        "BEGIN SELECT RAISE(ABORT,';touch PWNED;#'); END"
     ),
     "our trigger with other words": schema(
         "DROP TRIGGER events_no_update",
-        "CREATE TRIGGER events_no_update BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, ';touch PWNED;#'); END",
+        "CREATE TRIGGER events_no_update BEFORE INSERT ON events "
+        "BEGIN SELECT RAISE(ABORT, ';touch PWNED;#'); END",
     ),
     "view": schema("CREATE VIEW v AS SELECT * FROM events"),
     "view in place of a table": schema(
@@ -136,7 +142,7 @@ def test_a_store_with_anything_that_acts_by_itself_is_refused(project: Path, har
 def test_a_journal_that_names_a_file_to_delete_is_not_played_back(
     project: Path, private: Path
 ) -> None:
-    """The end of a rollback journal may name another file, which SQLite deletes once it has played the journal back."""
+    """A rollback journal may end with the name of another file, which SQLite deletes after it."""
     store = project / "store.sqlite"
     with sqlite3.connect(store) as db:
         db.execute("PRAGMA journal_mode = DELETE")
@@ -166,7 +172,8 @@ def test_a_journal_that_names_a_file_to_delete_is_not_played_back(
 @pytest.mark.parametrize(
     "change",
     [
-        "tokens = 'no JSON'", "tokens = '" + "[" * 5000 + "]" * 5000 + "'", "tokens = '{}'", "tokens = '[1, 2]'", "tokens = x'00ff'",
+        "tokens = 'no JSON'", "tokens = '" + "[" * 5000 + "]" * 5000 + "'", "tokens = '{}'",
+        "tokens = '[1, 2]'", "tokens = x'00ff'",
         "text = '[1]'", "offsets = '5'", "offsets = '[[1, 2, 3]]'", "offsets = '[[\"a\", {}]]'",
     ],
 )  # fmt: skip

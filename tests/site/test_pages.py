@@ -1,4 +1,4 @@
-"""The pages as they are written: every link, anchor and name leads somewhere, and no page is forgotten."""
+"""The pages as written: every link, anchor and name leads somewhere, and no page is forgotten."""
 
 from __future__ import annotations
 

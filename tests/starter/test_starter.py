@@ -1,4 +1,4 @@
-"""The embedded models: read as they were stored, and still able to do what they were pretrained for."""
+"""The embedded models: read as they were stored, and still able to do what they learned."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_matrix_row_is_its_int8_row_times_its_scale(which, masked, causal):
 
 @pytest.mark.parametrize("which", ["encoder", "lm"])
 def test_int8_uses_its_range_in_every_row(which):
-    """A scale that is too large would waste precision; one that is too small would have cut weights off."""
+    """A scale too large would waste precision; one too small would have cut weights off."""
     stored = load_file(FILES / f"{which}.int8.safetensors")
     for key, value in stored.items():
         if value.dtype == torch.int8:

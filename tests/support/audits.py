@@ -13,7 +13,8 @@ Floats = NDArray[np.float64]
 def population(f1: float, empty: float, spread: float, size: int = 20_000) -> tuple[Floats, float]:
     """Counts [sentences, gold, found, right] of a model of about this F1, and its exact F1.
 
-    `empty` is the share of sentences without a span; a small `spread` means that a sentence is either easy or hard as a whole.
+    `empty` is the share of sentences without a span; a small `spread` means that a sentence is
+    either easy or hard as a whole.
     """
     gold = np.where(
         np.random.default_rng(1).random(size) < empty,
@@ -48,7 +49,10 @@ def late_riser(rng: np.random.Generator, first: float) -> Callable[[Floats], Flo
 
 
 def audited(f1: Floats, sentences: int, rng: np.random.Generator) -> Floats:
-    """Counts [sentences, 3, models] of models of these F1 on the same sentences: what one model finds, a better one mostly finds."""
+    """Counts [sentences, 3, models] of models of these F1 on the same sentences.
+
+    What one model finds, a better one mostly finds.
+    """
     gold = np.where(rng.random(sentences) < 0.2, 0, 1 + rng.poisson(1.5, sentences))
     of = np.repeat(np.arange(sentences), gold)
     hard = np.where(rng.random(of.size) < 0.5, rng.random(sentences)[of], rng.random(of.size))

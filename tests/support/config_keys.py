@@ -1,4 +1,4 @@
-"""Every key of the config, with a value that is not its default; and what records a tagger's work."""
+"""Every key of the config, with a value that is no default; and what records a tagger's work."""
 
 from __future__ import annotations
 

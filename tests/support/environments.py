@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 
 def install_alone(wheel: Path, folder: Path) -> Path:
-    """Install a wheel into a new environment with what it requires, linked from ours; return its Python."""
+    """Install a wheel in a new environment, its requirements linked from ours; its Python."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
     pip(python, "install", "--no-deps", "--no-index", "--quiet", str(wheel))

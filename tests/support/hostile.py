@@ -23,7 +23,7 @@ sys.exit(code)
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended: its exit code, what it printed, what it said, and the most memory it had, in MiB."""
+    """How a command ended: its exit code, what it printed and said, and its peak memory in MiB."""
 
     code: int
     out: str
@@ -74,7 +74,7 @@ def many_types(path: Path, types: int) -> Path:
 
 
 def long_token(path: Path, letters: int) -> Path:
-    """A sentence with one token of so many letters, and two that are no letters, beside good ones."""
+    """One token of so many letters, and two that are no letters, beside good ones."""
     path.write_text(
         f"Lena\tB-PER\n{'ab' * (letters // 2)}\tO\n{'.-' * (letters // 2)}\tO\n\n"
         + "Lena\tB-PER\nleft\tO\n\n" * 4,

@@ -1,4 +1,7 @@
-"""Work for worker processes that is done in a blink; apart from the tests, since a worker imports the module its work stands in."""
+"""Work for worker processes that is done in a blink.
+
+It is apart from the tests, since a worker imports the module its work stands in.
+"""
 
 from __future__ import annotations
 

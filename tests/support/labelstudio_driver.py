@@ -1,6 +1,8 @@
-"""Run by the Python that Label Studio's SDK is installed in: calls on standard input, answers on standard output, JSON a line.
+"""Run by the Python that Label Studio's SDK is installed in.
 
-{"call": "projects.create", "kwargs": {"title": …}} becomes client.projects.create(title=…); {"ask": ["POST", path, body]} is a request.
+Calls come on standard input, answers go to standard output, JSON a line. {"call":
+"projects.create", "kwargs": {"title": …}} becomes client.projects.create(title=…); {"ask": ["POST",
+path, body]} is a request.
 """
 
 from __future__ import annotations

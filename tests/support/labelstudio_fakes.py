@@ -1,4 +1,4 @@
-"""A Label Studio project without Label Studio: what it sends, and a trainer that runs in a thread."""
+"""A Label Studio project without Label Studio: what it sends, and a trainer in a thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from seqmix.serve.trainer.trainer import Trainer
 from seqmix.testing import WordTagger
 
 CONFIG = (
-    '<View><Labels name="label" toName="text"><Label value="PER"/><Label value="LOC" background="red"/></Labels>'
+    '<View><Labels name="label" toName="text">'
+    '<Label value="PER"/><Label value="LOC" background="red"/></Labels>'
     '<Text name="text" value="$text" granularity="word"/></View>'
 )
 UID, PROJECT = (

@@ -1,4 +1,7 @@
-"""A pool in memory: arrays by id, made from a seed that hangs on the id, so that shuffling the pool changes no number."""
+"""A pool in memory: arrays by id, made from a seed that hangs on the id.
+
+So shuffling the pool changes no number.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ class FakeView:
 
 
 def choose(policy, view, n: int, rng: np.random.Generator) -> dict[str, float]:
-    """What a policy, or a score, chooses; the view draws from the same generator, as a learner's."""
+    """What a policy, or a score, chooses; the view shares its generator, as a learner does."""
     spec = policy if isinstance(policy, PolicySpec) else PolicySpec(policy)
     view.rng = rng
     return spec.choose(view, n, rng)

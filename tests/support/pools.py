@@ -1,4 +1,4 @@
-"""Sentences by the thousand, and a tagger that is arithmetic alone; a module that workers import."""
+"""Sentences by the thousand, and a tagger that is arithmetic alone; workers import this module."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def broken() -> list[Any]:
 
 
 def dying(note: Path, at: str, scorer: Scorer, unit: Unit, tell: Any) -> Part:
-    """Scores units as any worker does, but the first to be given the unit `at` is killed while it has it."""
+    """Scores units as any worker does, but the first that is given the unit `at` dies with it."""
     if unit.key == at and not note.exists():
         note.write_text(str(os.getpid()))
         os.kill(os.getpid(), signal.SIGKILL)

@@ -20,7 +20,7 @@ _USER = "postgres"  # the server refuses to run as root
 
 @contextmanager
 def server() -> Iterator[str]:
-    """The URL of a running server without a database in it; skips with a reason where none can be started."""
+    """The URL of a running server without a database; skips with a reason where none can start."""
     if shutil.which("initdb") is None or shutil.which("pg_ctl") is None:
         pytest.skip("PostgreSQL is not installed: initdb and pg_ctl are not on the PATH")
     pytest.importorskip(
@@ -49,7 +49,10 @@ def server() -> Iterator[str]:
             "UTF8",
             "--no-sync",
         )
-        options = f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} -c fsync=off -c max_connections=200"
+        options = (
+            f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} "
+            "-c fsync=off -c max_connections=200"
+        )
         _run(
             user,
             "pg_ctl",

@@ -1,4 +1,4 @@
-"""Run directories as the loop leaves them, made up: curves that rise, an arm with a gain, a few generated sentences."""
+"""Run directories as the loop leaves them, made up: rising curves, a gain, generated sentences."""
 
 from __future__ import annotations
 

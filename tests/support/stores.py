@@ -22,7 +22,7 @@ PER, LOC = Mark(0, 1, "PER"), Mark(3, 4, "LOC")  # of the sentences of a small s
 def small_store(
     url: Any, n: int = 10, people: Sequence[str] = ("anna", "bo"), audit: float = 0.0
 ) -> Store:
-    """A store with n sentences of five tokens, s:0 to s:n-1, and some annotators; the first is the admin."""
+    """A store with n sentences of five tokens, s:0 to s:n-1, and annotators; the first is admin."""
 
     def fill(store: Store) -> None:
         add_sentences(
@@ -43,7 +43,7 @@ def person(store: Store, name: str) -> Annotator:
 
 
 def derived(store: Store) -> tuple[list[Any], list[Any]]:
-    """What is derived from the events: the table `current`, and state, sole and gold of every sentence."""
+    """What is derived from the events: the table `current`; state, sole and gold by sentence."""
     with store.reading() as conn:
         own = conn.execute(
             select(current).order_by(current.c.sentence_id, current.c.annotator_id)

@@ -1,4 +1,4 @@
-"""Encoders small enough to train in a blink: two layers, 32 wide, a vocabulary of letters and a few words."""
+"""Encoders that train in a blink: two layers, 32 wide, a vocabulary of letters and a few words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small worlds for the augmentation tests: sentences, a table of random vectors, a language model of a blink's size."""
+"""Small worlds for the augmentation tests: sentences, random vectors, a tiny language model."""
 
 from __future__ import annotations
 
