@@ -58,7 +58,10 @@ def revealed(lines: list[str], folder: Path) -> list[str]:
     (folder / "snippet.py").write_text(code)
     heavy = ("datasets", "pandas", "scipy", "sqlalchemy", "tokenizers", "torch", "transformers")
     skipped = "".join(f"[mypy-{name}.*]\nfollow_imports = skip\n" for name in heavy)
-    ours = f"[mypy]\nmypy_path = {ROOT / 'src'}\nfollow_imports = silent\nignore_missing_imports = True\n"
+    ours = (
+        f"[mypy]\nmypy_path = {ROOT / 'src'}\n"
+        "follow_imports = silent\nignore_missing_imports = True\n"
+    )
     (folder / "mypy.ini").write_text(ours + skipped)
     words = [sys.executable, "-m", "mypy", "snippet.py"]
     ended = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
@@ -126,7 +129,10 @@ def test_a_type_checker_knows_what_calls_return(checked: Path) -> None:
 
 
 def test_reading_data_and_showing_help_load_no_torch() -> None:
-    code = "import sys, seqmix, seqmix.app.cli; seqmix.sample('gazette:dev'); sys.exit('torch' in sys.modules)"
+    code = (
+        "import sys, seqmix, seqmix.app.cli; seqmix.sample('gazette:dev'); "
+        "sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

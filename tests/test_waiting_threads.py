@@ -1,4 +1,7 @@
-"""How OpenMP's threads wait for each other: set before torch is loaded, in every kind of process, and the user's to change."""
+"""How OpenMP's threads wait for each other: set before torch is loaded, in every kind of process.
+
+It is the user's to change.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ def said(code: str, **environment: str) -> str:
     ],
 )
 def test_it_is_said_before_torch_is_loaded(module: str) -> None:
-    code = f"import os, sys, {module}; print('torch' in sys.modules, os.environ.get('OMP_WAIT_POLICY'))"
+    code = (
+        f"import os, sys, {module}; "
+        "print('torch' in sys.modules, os.environ.get('OMP_WAIT_POLICY'))"
+    )
 
     assert said(code) == "False PASSIVE\n"
 
@@ -58,6 +64,9 @@ def test_what_the_user_said_stays(name: str, value: str) -> None:
 
 
 def test_where_torch_is_there_already_the_environment_is_left_alone() -> None:
-    code = "import os, sys; sys.modules['torch'] = sys; import seqmix; print(os.environ.get('OMP_WAIT_POLICY'))"
+    code = (
+        "import os, sys; sys.modules['torch'] = sys; import seqmix; "
+        "print(os.environ.get('OMP_WAIT_POLICY'))"
+    )
 
     assert said(code) == "None\n"

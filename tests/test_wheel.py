@@ -136,7 +136,10 @@ def test_the_wheel_works_where_nothing_else_is_installed(
     """In an environment with the dependencies of the wheel and no extra, outside of a clone."""
     python = install_alone(dist[1], tmp_path / "environment")
     assert "No broken requirements found" in pip(python, "check")
-    code = f"import json, seqmix; from importlib.util import find_spec as f; print(json.dumps([seqmix.__file__, [n for n in '{OPTIONAL}'.split() if f(n)]]))"
+    code = (
+        "import json, seqmix; from importlib.util import find_spec as f; "
+        f"print(json.dumps([seqmix.__file__, [n for n in '{OPTIONAL}'.split() if f(n)]]))"
+    )
     (tmp_path / "here").mkdir()
     printed = subprocess.check_output([python, "-I", "-c", code], cwd=tmp_path / "here")
     path, optional = json.loads(printed)

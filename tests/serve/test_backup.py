@@ -1,4 +1,7 @@
-"""A backup is a project that opens, and holds all that was acknowledged before it began, while others go on writing."""
+"""A backup is a project that opens and holds all that was acknowledged before it began.
+
+Others go on writing meanwhile.
+"""
 
 from __future__ import annotations
 

@@ -165,7 +165,8 @@ def text():
         yield Sentence.from_text(f"Lena {i}", f"s:{i}")
         if i == 1500:
             os.kill(os.getpid(), signal.SIGKILL)
-create_project(Path(sys.argv[1]), text(), ProjectSettings("notes", ("PER", "LOC"), sys.argv[2] or None))
+settings = ProjectSettings("notes", ("PER", "LOC"), sys.argv[2] or None)
+create_project(Path(sys.argv[1]), text(), settings)
 """
 
 
@@ -311,7 +312,10 @@ def test_the_store_of_a_project_can_be_opened_twice(tmp_path):
 
 
 def test_the_serving_parts_without_a_model_load_no_torch():
-    code = "import sys, seqmix.serve.project, seqmix.serve.progress.estimates; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    code = (
+        "import sys, seqmix.serve.project, seqmix.serve.progress.estimates; "
+        "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    )
 
     assert subprocess.run([sys.executable, "-c", code], check=False, env=os.environ).returncode == 0
 
@@ -357,7 +361,8 @@ elif sys.argv[3] == "commit":  # of PostgreSQL, when the folder is in its place
         die()
     project.building = placed
 settings = project.ProjectSettings("notes", ("PER", "LOC"), sys.argv[2] or None)
-project.create_project(Path(sys.argv[1]), (Sentence.from_text(f"Lena {i}", f"s:{i}") for i in range(20)), settings, "Mark names.")
+sentences = (Sentence.from_text(f"Lena {i}", f"s:{i}") for i in range(20))
+project.create_project(Path(sys.argv[1]), sentences, settings, "Mark names.")
 """
 
 

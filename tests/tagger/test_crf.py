@@ -241,7 +241,7 @@ def test_nothing_labeled_scores_the_partition(problem):
 
 @given(problems, st.integers(0, 2**32))
 def test_the_recursion_and_the_closed_form_agree_on_soft_rows(problem, seed):
-    """A missing row in one sentence sends the whole batch through the recursion; the others must not notice."""
+    """A missing row sends the whole batch through the recursion; the others must not notice."""
     emissions, lengths, chain = problem
     rows = (
         torch.rand(

@@ -1,4 +1,4 @@
-"""Weights in int8 for looking at a pool: nearly the same order, and not to be mistaken for the tagger itself."""
+"""Weights in int8 for looking at a pool: nearly the same order, not taken for the tagger itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loss of hard, soft and missing rows, and its gradient against finite differences in float64."""
+"""The loss of hard, soft and missing rows; its gradient against finite differences in float64."""
 
 from __future__ import annotations
 

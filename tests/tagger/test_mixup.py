@@ -1,4 +1,4 @@
-"""Mixup on the fly: embeddings and tag rows of a batch interpolated inside the tagger, nothing written as text."""
+"""Mixup on the fly: embeddings and tag rows are mixed inside the tagger, not written as text."""
 
 from __future__ import annotations
 

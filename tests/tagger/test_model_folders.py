@@ -1,4 +1,4 @@
-"""Model folders: a flipped bit is noticed, and a writer's complaint is one line that leaves what was there."""
+"""Model folders: a flipped bit is noticed, a failed write is one line and keeps the old folder."""
 
 from __future__ import annotations
 

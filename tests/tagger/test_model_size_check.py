@@ -1,4 +1,4 @@
-"""A config.json that asks for a larger network than the one stored is refused before memory is taken for it."""
+"""A config.json that asks for a larger network than is stored is refused before it takes memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is faster on a CPU gives what the encoder gives, to rounding; training computes what it did."""
+"""What is faster on a CPU gives what the encoder gives, to rounding; training is unchanged."""
 
 from __future__ import annotations
 

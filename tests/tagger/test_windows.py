@@ -1,4 +1,4 @@
-"""Words to pieces to rows and back: no word is lost, none is read twice, and packing changes no number."""
+"""Words to pieces to rows and back: no word is lost or read twice, and packing changes nothing."""
 
 from __future__ import annotations
 
@@ -288,7 +288,7 @@ def test_a_long_sentence_trains_every_one_of_its_words(bert):
 
 
 def test_a_roberta_reads_up_to_its_last_position_and_not_beyond(tmp_path):
-    """66 positions hold 64 pieces: the first two numbers are taken. The tokenizer tells no length of its own here."""
+    """66 positions hold 64 pieces: the first two are taken. The tokenizer tells no length here."""
     folder = tiny.write_roberta(tmp_path / "roberta", max_length=None)
     tagger = Tagger(folder, "linear", Settings(steps=1, max_pieces=128)).fit(
         tiny.toy(4), np.random.default_rng(0)

@@ -1,4 +1,7 @@
-"""The Label Studio backend as Label Studio 1.23.2 calls it: the bodies here are what that server sent, cut to what matters."""
+"""The Label Studio backend as Label Studio 1.23.2 calls it.
+
+The bodies here are what that server sent, cut to what matters.
+"""
 
 from __future__ import annotations
 
@@ -685,7 +688,8 @@ def test_a_task_nested_deep_that_an_earlier_version_stored_ends_no_training(
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([
-        "id", "data", "text", "task", "tasks", "result", "value", "start", "end", "labels", "type", "annotation", "annotations", "tokens",
+        "id", "data", "text", "task", "tasks", "result", "value", "start", "end", "labels",
+        "type", "annotation", "annotations", "tokens",
     ]), inner, max_size=4),
     max_leaves=12,
 )  # fmt: skip

@@ -15,15 +15,18 @@ TEXT = '<Text name="text" value="$text"/>'
 
 def test_the_first_labels_on_a_text_count() -> None:
     other = '<Choices name="mood" toName="text"><Choice value="fine"/></Choices>'
-    image = '<Image name="img" value="$img"/><Labels name="boxes" toName="img"><Label value="CAT"/></Labels>'
-    nested = f"<View><Header value='&lt;'/>{other}{image}<View className='x'>{LABELS}</View>{TEXT}</View>"
+    boxes = '<Labels name="boxes" toName="img"><Label value="CAT"/></Labels>'
+    image = f'<Image name="img" value="$img"/>{boxes}'
+    inner = f"<View className='x'>{LABELS}</View>"
+    nested = f"<View><Header value='&lt;'/>{other}{image}{inner}{TEXT}</View>"
 
     assert parse_labeling(nested) == Labeling("label", "text", "text", ("PER", "LOC"))
 
 
 def test_names_of_tags_count_in_any_case_and_an_alias_is_the_label() -> None:
     found = parse_labeling(
-        '<view><TEXT NAME="t" value="$body"/><labels name="n" toname="x,t"><label value="Person" alias="P"/></labels></view>'
+        '<view><TEXT NAME="t" value="$body"/><labels name="n" toname="x,t">'
+        '<label value="Person" alias="P"/></labels></view>'
     )
 
     assert found == Labeling("n", "t", "body", ("P",))

@@ -1,4 +1,4 @@
-"""A Label Studio project in a seqmix project: sentences, answers, audit, and both pages on one folder."""
+"""A Label Studio project in a seqmix project: sentences, answers, audit, both pages on a folder."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The round trip against a real Label Studio 1.23.2, driven through its SDK: import, predict, annotate, webhook, train, predict again.
+"""The round trip against a real Label Studio 1.23.2, driven through its SDK.
 
-Label Studio lives in a virtual environment of its own: SEQMIX_LABEL_STUDIO names its `label-studio` command, else one is made in the
-temporary folder, which needs a package index.
+Import, predict, annotate, webhook, train, predict again. Label Studio lives in a virtual
+environment of its own: SEQMIX_LABEL_STUDIO names its `label-studio` command, else one is made in
+the temporary folder, which needs a package index.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ pytestmark = pytest.mark.slow
 VERSION = "1.23.2"
 KEY = "0123456789abcdef0123456789abcdef01234567"
 TYPES = ("PER", "ORG", "LOC", "MISC")
+LABELS = "".join(f"<Label value={json.dumps(name)}/>" for name in TYPES)
 CONFIG = (
-    f'<View><Labels name="ner" toName="body">{"".join(f"<Label value={json.dumps(t)}/>" for t in TYPES)}</Labels>'
+    f'<View><Labels name="ner" toName="body">{LABELS}</Labels>'
     '<Text name="body" value="$sentence" granularity="word"/></View>'
 )
 ROCKET = "🚀🇳🇴 "  # three code points and a space, six UTF-16 units and a space
@@ -146,7 +148,8 @@ def label_studio() -> Path:
         if made.returncode:
             last = (made.stderr.strip().splitlines() or ["no reason given"])[-1]
             pytest.skip(
-                f"label-studio {VERSION} is not there (SEQMIX_LABEL_STUDIO) and cannot be installed: {last}"
+                f"label-studio {VERSION} is not there (SEQMIX_LABEL_STUDIO) "
+                f"and cannot be installed: {last}"
             )
     return command
 
@@ -356,7 +359,8 @@ def test_import_predict_annotate_webhook_train_predict_again(
             found += one["id"] in ids[len(known) + 1 :]  # behind the rocket
     assert found, "the tagger found nothing in sentences it was trained on"
     sys.stderr.write(
-        f"\nlabel studio: trained {seconds:.0f} s after the last annotation; {found} spans behind emoji in the right characters\n"
+        f"\nlabel studio: trained {seconds:.0f} s after the last annotation; "
+        f"{found} spans behind emoji in the right characters\n"
     )
 
 

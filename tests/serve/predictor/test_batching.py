@@ -1,4 +1,4 @@
-"""The queue in front of the model: what is tagged together, in which order, and what fails alone."""
+"""The queue in front of the model: what is tagged together, in which order; what fails alone."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ def document(sentences: list[str] = SENTENCES) -> Cas:
 
 def body(cas: Cas, mode: str = "tokens", **changes: Any) -> dict[str, Any]:
     metadata = {
-        "layer": LAYER, "feature": "value", "projectId": 7, "anchoringMode": mode, "crossSentence": False,
-        "range": {"begin": 0, "end": 10},
+        "layer": LAYER, "feature": "value", "projectId": 7, "anchoringMode": mode,
+        "crossSentence": False, "range": {"begin": 0, "end": 10},
     }  # fmt: skip
     about = {"xmi": cas.to_xmi(), "documentId": 42, "userId": "ada"}
     return {

@@ -45,8 +45,14 @@ def test_differences_are_counted_by_people_tags_and_ends(store):
     assert [row["f1"] for row in shown["tags"]] == [pytest.approx(2 / 7), pytest.approx(2 / 5)]
     first, *others = shown["differences"]
     assert first == {
-        "a": "anna", "b": "bo", "tag_a": "PER", "tag_b": "LOC", "ends": False, "n": 2, "example": "s:2",
-    }  # fmt: skip
+        "a": "anna",
+        "b": "bo",
+        "tag_a": "PER",
+        "tag_b": "LOC",
+        "ends": False,
+        "n": 2,
+        "example": "s:2",
+    }
     assert {(row["tag_a"], row["tag_b"], row["ends"], row["n"]) for row in others} == {
         ("LOC", None, False, 1),
         ("PER", "PER", True, 1),

@@ -1,4 +1,4 @@
-"""The figures a person decides by: F1 on random sentences with an interval, the curve, agreement, and what is in dispute."""
+"""The figures a person decides by: F1 with an interval, the curve, agreement, what is disputed."""
 
 from __future__ import annotations
 

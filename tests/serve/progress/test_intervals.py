@@ -1,4 +1,7 @@
-"""What is claimed of the audit against what is true: intervals that hold the truth as often as they say, forecasts that never say stop."""
+"""What is claimed of the audit against what is true.
+
+Intervals hold the truth as often as they say, and forecasts never say stop.
+"""
 
 from __future__ import annotations
 

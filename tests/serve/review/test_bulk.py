@@ -1,4 +1,4 @@
-"""What a model is sure of is accepted in one go: counted, never learned from, taken back at once."""
+"""What a model is sure of is accepted in one go: counted, not learned from, taken back at once."""
 
 from __future__ import annotations
 

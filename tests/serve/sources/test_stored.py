@@ -1,4 +1,4 @@
-"""Suggestions that are computed ahead: by models, from files, and those that only point at names."""
+"""Suggestions computed ahead: by models, from files, and those that only point at names."""
 
 from __future__ import annotations
 

@@ -27,7 +27,10 @@ def own(tmp_path):
 
 
 def together(store, *works):
-    """Do all works in one go: the first turn is held up until they all wait. Results or exceptions, and how many commits it took."""
+    """Do all works in one go; results or exceptions, and how many commits it took.
+
+    The first turn is held up until they all wait.
+    """
     commits: list[int] = []
     turns, gate = GroupCommit(store), threading.Event()
 

@@ -1,4 +1,7 @@
-"""Who gets what next: the ranking's order, a random audit stream apart from it, no sentence twice unless it is wanted twice."""
+"""Who gets what next: the ranking's order, and a random audit stream apart from it.
+
+No sentence comes twice unless it is wanted twice.
+"""
 
 from __future__ import annotations
 

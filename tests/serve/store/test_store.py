@@ -33,7 +33,9 @@ from seqmix.serve.store.store import open_store
 store = open_store(make_url(sys.argv[1]))
 for i in range(100000):
     version = answer_version(store, f"s:{i % 10}", 1)
-    print(save_answer(store, f"s:{i % 10}", 1, "label", [(0, 1 + i % 5, "PER")], version=version).seq, flush=True)
+    marks = [(0, 1 + i % 5, "PER")]
+    saved = save_answer(store, f"s:{i % 10}", 1, "label", marks, version=version)
+    print(saved.seq, flush=True)
 """
 
 

@@ -1,4 +1,4 @@
-"""What the heartbeat notes of a long training: how much is done, and how long the rest will take."""
+"""What the heartbeat notes of a long training: how much is done and how long the rest will take."""
 
 from __future__ import annotations
 

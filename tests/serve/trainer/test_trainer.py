@@ -1,4 +1,4 @@
-"""The trainer over a real store: what it learns from, what it publishes, and that a dead one is started again."""
+"""The trainer over a real store: what it learns from and publishes; a dead one starts again."""
 
 from __future__ import annotations
 
@@ -577,7 +577,7 @@ def test_a_tagger_to_begin_with_ranks_suggests_and_is_trained_further(tmp_path):
 
 @pytest.fixture(scope="module")
 def gazette(tmp_path_factory):
-    """A tiny gazette project whose trainer is the real one, made as `annotate` makes it, with one epoch."""
+    """A tiny gazette project with the real trainer, made as by `annotate`, with one epoch."""
     import torch
 
     from seqmix.app.trainer_process import build_parts

@@ -1,4 +1,4 @@
-"""Connections of strangers: those that say nothing, half of something or no HTTP at all, and more of them than there may be."""
+"""Connections of strangers: those that say nothing, half of something or no HTTP, and too many."""
 
 from __future__ import annotations
 
@@ -87,9 +87,7 @@ def test_a_connection_without_a_whole_request_is_closed_after_a_while(said: byte
         until(lambda: not connections.waiting)
 
 
-def test_the_time_for_headers_runs_for_the_second_request_too_and_a_byte_now_and_then_does_not_stop_it() -> (
-    None
-):
+def test_the_time_for_headers_runs_for_each_request_and_trickling_bytes_do_not_stop_it() -> None:
     with (
         serving(patience=0.3) as (port, _),
         line(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n") as made,
@@ -230,6 +228,9 @@ def test_a_body_for_label_studio_that_does_not_arrive_is_given_up_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("seqmix.serve.labelstudio.app.PATIENCE", 0.05)
-    head = b"POST /setup HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+    head = (
+        b"POST /setup HTTP/1.1\r\nHost: localhost\r\n"
+        b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+    )
     with serving(app=create_backend_app(backend(tmp_path))) as (port, _), line(port, head) as made:
         assert heard(made).startswith(b"HTTP/1.1 408 ")

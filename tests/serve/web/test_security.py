@@ -1,4 +1,4 @@
-"""The guard alone, in front of an application that answers everything: who gets through, and with what."""
+"""The guard alone, before an application that answers everything: who gets through, with what."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_login_sets_a_cookie_that_scripts_and_other_sites_cannot_use_and_leads_t
     assert json.loads(site.ask(token=None, cookie=cookie.partition(";")[0]).body)["who"] == "Ada"
 
 
-def test_a_login_link_clicked_on_another_site_goes_on_from_here_since_a_redirect_would_leave_the_strict_cookie_behind():
+def test_a_login_link_clicked_on_another_site_goes_on_from_here_to_keep_the_strict_cookie():
     site = Site()
     for headers in ({"sec_fetch_site": "cross-site"}, {"accept": "text/html,*/*"}):
         answer = site.ask("/login", token=None, query=f"token={TOKEN}", **headers)

@@ -1,4 +1,4 @@
-"""Adapting: the loss falls, the folder is an ordinary encoder, and what cannot work is refused before it starts."""
+"""Adapting: the loss falls, the folder is an ordinary encoder, what cannot work is refused."""
 
 from __future__ import annotations
 
@@ -245,7 +245,10 @@ def test_the_rate_warms_up_and_decays_and_layer_norms_are_not_decayed(small, tmp
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_scores_are_those_of_each_sentence_on_its_own(kind, tmp_path):
-    """Packed rows and a head that sees hidden places only, against the plain model on one sentence at a time with all its logits."""
+    """Packed rows and a head that sees hidden places only, against the plain model.
+
+    That one sees one sentence at a time and gives all its logits.
+    """
     folder = write(kind, tmp_path / kind)
     model, tokenizer = load_encoder(folder, masked_lm=True)
     plain, _ = load_encoder(folder, masked_lm=True)

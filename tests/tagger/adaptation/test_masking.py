@@ -50,7 +50,7 @@ def may_be_hidden(sentences, limit: int = 24) -> list[tuple[int, ...]]:
 
 @given(texts)
 def test_each_word_can_be_hidden_in_exactly_one_place_and_whole(sentences):
-    """Long sentences overlap in several windows; words with a special or unknown piece are never hidden."""
+    """Long sentences overlap in windows; words with a special or unknown piece are never hidden."""
     assert sorted(unit_pieces(laid(sentences))) == sorted(may_be_hidden(sentences))
 
 

@@ -1,4 +1,4 @@
-"""The step that a GPU replays is the step everyone else takes: the same weights come out, on the CPU where both can run."""
+"""The step that a GPU replays is everyone else's step: the same weights come out on the CPU."""
 
 from __future__ import annotations
 

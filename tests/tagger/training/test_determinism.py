@@ -1,4 +1,4 @@
-"""The fixed order of a GPU: torch is left as it was, and bytes repeat while others use the GPU as well."""
+"""The fixed order of a GPU: torch stays as it was, and bytes repeat while others use the GPU."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def saved_bytes(tagger: Tagger, folder: Path) -> str:
 
 @heads
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(bert, tmp_path, head):
-    """subtle: the folder's weights lack the pooler, so whatever is drawn for it has to come from the seed too."""
+    """subtle: the folder's weights lack the pooler, so what is drawn for it must be seeded too."""
     actual = []
     for number, seed in enumerate((5, 5, 6)):
         torch.manual_seed(number)  # what the world does with torch's generator must not matter

@@ -1,4 +1,7 @@
-"""Training that runs out of memory goes on in parts; one that runs out of numbers stops, with its batch named and the tagger as it was."""
+"""Training that runs out of memory goes on in parts; one that runs out of numbers stops.
+
+Then its batch is named, and the tagger is as it was.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def fitted(encoder: str, head: str, **settings) -> Tagger:
 
 @pytest.fixture
 def small(monkeypatch):
-    """A memory that holds so many words, as the errors of real allocators say; `small.refuse(words, error)`."""
+    """A memory for so many words, with errors of real allocators; `small.refuse(words, error)`."""
     real = Network.loss
 
     def refuse(words: int, error: Exception) -> None:
@@ -73,7 +76,8 @@ def small(monkeypatch):
     [
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
         RuntimeError(
-            "[enforce fail at alloc_cpu.cpp:118] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 9"
+            "[enforce fail at alloc_cpu.cpp:118] err == 0. "
+            "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9"
         ),
         MemoryError(),
     ],
@@ -94,7 +98,10 @@ def test_a_batch_that_does_not_fit_is_trained_in_parts_and_gives_the_same_weight
         if not name.endswith("key.bias"):  # its gradient is 0 but for rounding, which Adam blows up
             assert torch.allclose(a, b, atol=1e-4), name
     fitted(still_bert, head)
-    said = "memory ran out: batches are trained in parts of at most 2 sentences, which add up to the same step"
+    said = (
+        "memory ran out: batches are trained in parts of at most 2 sentences, "
+        "which add up to the same step"
+    )
     assert [record.message for record in caplog.records] == [said], "said once"
 
 

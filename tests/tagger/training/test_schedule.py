@@ -1,4 +1,7 @@
-"""The order of training: every sentence once an epoch, batches of equal size, and the same order whatever lies in between."""
+"""The order of training: every sentence once an epoch, in batches of equal size.
+
+The order is the same whatever lies in between.
+"""
 
 from __future__ import annotations
 

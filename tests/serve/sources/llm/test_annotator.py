@@ -1,4 +1,4 @@
-"""A language model that answers a part of the queue: replaced by people, taken back, and trusted as the audit says."""
+"""A language model that answers a part of the queue: replaced by people, trusted as audited."""
 
 from __future__ import annotations
 

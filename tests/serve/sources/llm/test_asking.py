@@ -1,4 +1,4 @@
-"""A language model behind an endpoint: asked only where allowed, within limits, and never trusted."""
+"""A language model behind an endpoint: asked only where allowed, within limits, never trusted."""
 
 from __future__ import annotations
 

@@ -86,7 +86,8 @@ def test_a_store_of_a_newer_version_is_refused_in_one_sentence(url):
 
     with pytest.raises(
         StoreError,
-        match=rf"newer seqmix \(schema {engine.SCHEMA + 1}, this one reads {engine.SCHEMA}\); upgrade",
+        match=rf"newer seqmix \(schema {engine.SCHEMA + 1}, "
+        rf"this one reads {engine.SCHEMA}\); upgrade",
     ):
         open_store(url)
 

@@ -1,4 +1,4 @@
-"""Databases of other people: which a project may name, who gets a password, and what a server that is frozen keeps the others from."""
+"""Databases of other people: which a project may name, who gets a password, and a frozen server."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def fake():
     found.listener.close()
 
 
-def test_a_database_not_used_before_is_not_even_asked_and_one_that_is_trusted_gets_no_password_in_the_clear(
+def test_a_new_database_is_not_even_asked_and_a_trusted_one_gets_no_password_in_the_clear(
     tmp_path, home, fake, monkeypatch, capfd
 ):
     monkeypatch.setenv("PGPASSWORD", "my-real-db-password")
