@@ -1,4 +1,4 @@
-"""What is faster on a CPU gives what the encoder gives, to rounding; training is unchanged."""
+"""What is faster on a CPU gives the encoder's results and gradients, to rounding."""
 
 from __future__ import annotations
 
@@ -51,12 +51,45 @@ def test_scores_differ_by_rounding_only(layer):
     assert torch.allclose(actual.double(), expected, atol=1e-5)
 
 
-def test_training_and_weights_are_those_of_torch(layer):
+@pytest.mark.parametrize("shape", [(5, 48), (2, 3, 48), (1, 1, 48)])
+def test_training_differs_by_rounding_only(layer, shape):
+    inputs, outer = torch.randn(shape, requires_grad=True), torch.randn(*shape[:-1], 32)
+
+    actual = layer.train()(inputs)
+    gradients = torch.autograd.grad(actual, [inputs, *layer.parameters()], outer)
+
+    plain = [tensor.detach().double().requires_grad_() for tensor in (inputs, *layer.parameters())]
+    expected = functional.linear(*plain)
+    assert torch.allclose(actual.double(), expected, atol=1e-5)
+    for gradient, of_torch in zip(
+        gradients, torch.autograd.grad(expected, plain, outer.double()), strict=True
+    ):
+        assert gradient.shape == of_torch.shape
+        assert torch.allclose(gradient.double(), of_torch, atol=1e-5)
+    assert "Product" in type(actual.grad_fn).__name__ and set(layer.state_dict()) <= {
+        "weight",
+        "bias",
+    }
+
+
+def test_frozen_weights_and_inputs_get_no_gradient(layer):
+    layer.train().requires_grad_(False)
+
+    layer(inputs := torch.randn(5, 48, requires_grad=True)).sum().backward()
+
+    assert inputs.grad is not None and layer.weight.grad is None
+    assert not layer(torch.randn(5, 48)).requires_grad
+    layer.requires_grad_()
+    layer(torch.randn(5, 48)).sum().backward()
+    assert layer.weight.grad is not None
+
+
+def test_outside_training_and_inference_mode_the_product_is_torchs(layer):
     inputs = torch.randn(5, 48)
 
-    assert torch.equal(layer(inputs), functional.linear(inputs, layer.weight, layer.bias))
-    layer(inputs).sum().backward()
-    assert layer.weight.grad is not None and set(layer.state_dict()) <= {"weight", "bias"}
+    actual = layer.eval()(inputs)
+
+    assert torch.equal(actual, functional.linear(inputs, layer.weight, layer.bias))
 
 
 @needs_onednn

@@ -71,8 +71,7 @@ class Network(nn.Module):
     ) -> None:
         super().__init__()
         self.encoder = encoder
-        if torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available():
-            use_onednn(encoder)
+        use_onednn(encoder)
         self.dropout = nn.Dropout(dropout)
         self.classifier = nn.Linear(encoder.config.hidden_size, n_tags)
         nn.init.normal_(self.classifier.weight, std=0.02, generator=generator)

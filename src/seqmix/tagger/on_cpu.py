@@ -1,9 +1,11 @@
-"""Predicting on a CPU: products by oneDNN, and of BERT's last layer only what words need.
+"""On a CPU: products by oneDNN, and of BERT's last layer only what words need when predicting.
 
-Training never comes here, and the weights are the same: only rounding differs.
+The weights are the same as elsewhere: only rounding differs.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +21,7 @@ PAYS = 16  # products of few rows that take as long as laying out
 
 
 class OneDNNLinear(nn.Linear):
-    """A linear layer whose products in inference mode are oneDNN's: MKL has no AVX-512 for AMD.
+    """A linear layer whose products on a CPU are oneDNN's: MKL has no AVX-512 for AMD.
 
     oneDNN lays the weights out for each product. For few rows that is a fifth of the work, so a
     layer that meets few rows again and again keeps a copy laid out: the same product, bit by bit.
@@ -28,10 +30,13 @@ class OneDNNLinear(nn.Linear):
     _few, _packed, _packed_from = 0, None, (0, 0)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return the product and the bias; training keeps torch's choice."""
-        if not torch.is_inference_mode_enabled() or inputs.device.type != "cpu":
-            return super().forward(inputs)
-        return self.multiply(inputs)
+        """Return the product and the bias."""
+        if inputs.device.type == "cpu" and torch.is_inference_mode_enabled():
+            return self.multiply(inputs)
+        if inputs.device.type == "cpu" and self.training and inputs.numel():
+            product: Tensor = _Product.apply(inputs, self.weight, self.bias)  # type: ignore[no-untyped-call]
+            return product
+        return super().forward(inputs)
 
     def multiply(self, inputs: Tensor, then: str = "none") -> Tensor:
         """Return oneDNN's product and the bias, on request with `gelu` while it is in the cache."""
@@ -58,8 +63,39 @@ class OneDNNLinear(nn.Linear):
         return {key: value for key, value in self.__dict__.items() if key != "_packed"}
 
 
+class _Product(torch.autograd.Function):
+    """The product of a layer's inputs and weights, and both gradients, by oneDNN."""
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Return the product and the bias."""
+        ctx.save_for_backward(inputs, weight)
+        return _product(inputs, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients of the inputs, the weights and the bias."""
+        inputs, weight = ctx.saved_tensors
+        (outer,) = gradients
+        of_inputs, of_weight, of_bias = ctx.needs_input_grad
+        rows = outer.flatten(0, -2)
+        columns = inputs.flatten(0, -2).t()
+        return (
+            _product(outer, weight.t()) if of_inputs else None,
+            _product(rows.t(), columns) if of_weight else None,
+            rows.sum(0) if of_bias else None,
+        )
+
+
+def _product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
+    return product
+
+
 def use_onednn(encoder: nn.Module) -> None:
-    """Let the linear layers of an encoder predict with oneDNN; the weights stay as they are."""
+    """Let the linear layers of an encoder use oneDNN; the weights stay as they are."""
+    if not (torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()):
+        return
     for module in encoder.modules():
         if type(module) is nn.Linear and module.weight.dtype == torch.float32:
             module.__class__ = OneDNNLinear

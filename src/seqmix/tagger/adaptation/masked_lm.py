@@ -16,6 +16,7 @@ from seqmix.starter import load_encoder
 from seqmix.tagger.adaptation.checkpoint import Checkpoint
 from seqmix.tagger.adaptation.masking import Masked, Rows, Vocabulary, batches, drawn, each_once
 from seqmix.tagger.network import Network, attention_inputs, autocast
+from seqmix.tagger.on_cpu import use_onednn
 from seqmix.tagger.settings import AdaptSettings
 from seqmix.tagger.training.determinism import seeded
 from seqmix.tagger.training.loop import Progress
@@ -65,6 +66,7 @@ class MaskedLM(nn.Module):
         with seeded(0):  # only for how the encoder reads rows; this head is never used
             reader = Network(model.base_model, 1, "linear", 0.0, torch.Generator())
         self.packs, self.first_position = reader.packs, reader.first_position
+        use_onednn(model)
         self._at: Tensor | None = None
         # A hook, since each kind of model names its head differently.
         model.base_model.register_forward_hook(self._select_hidden)
