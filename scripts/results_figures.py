@@ -90,7 +90,7 @@ def steps_figure(tables: Mapping[str, Table]) -> Figure:
         left,
         {1420: best["conll03 best"]},
         seeds,
-        "recipe, half of what it generates mixed",
+        "recipe with SeqMix",
         "#009e73",
         "D",
     )
@@ -103,6 +103,9 @@ def steps_figure(tables: Mapping[str, Table]) -> Figure:
         s: steps[f"conll03 seed_size=200 min_steps={s} head=crf"] for s in (100, 300, 600, 1000)
     }
     _points(right, plain, range(200, 203), "plain training", "#5f6670", "o-")
+    rates = tables["defaults-rates"]
+    tuned = {s: rates[f"conll03 lr=0.0001 min_steps={s}"] for s in (300, 1000)}
+    _points(right, tuned, range(200, 203), "plain training, rate tuned", "#9aa1ab", "o--")
     _points(right, {310: ladder["conll03 200 sub"]}, chosen, "SeqMix (sub), rate 1", "#d55e00", "s")
     _points(
         right,
@@ -138,7 +141,7 @@ def steps_figure(tables: Mapping[str, Table]) -> Figure:
         axes.set_xlabel("optimizer steps of all taggers together")
         axes.grid(axis="y", color="#e3e5e8", linewidth=0.7)
         axes.legend(frameon=False, fontsize=8, loc="lower right")
-    left.set_ylabel("test F1, 200 CoNLL-03 sentences")
+    left.set_ylabel("test F1 with 200 CoNLL-03 sentences\n(mean and 95 % t-interval)")
     low = min(left.get_ylim()[0], right.get_ylim()[0])
     left.set_ylim(low, 84)
     right.set_ylim(low, 84)
@@ -191,7 +194,7 @@ def forest_figure(tables: Mapping[str, Table]) -> Figure:
     single = [(group, c) for group, members in points.items() for c in members]
     figure = Figure(figsize=(10.4, 8.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _forest(left, curves, "Mean height of the whole curve, first starter", 4)
+    _forest(left, curves, "Mean height of the whole curve, first starter", 3)
     _forest(right, single, "F1 at one number of sentences", 8)
     present = [data for data in CORPORA if any(c.data == data for c in comparisons)]
     handles = [Line2D([], [], color=COLORS[data], label=CORPORA[data]) for data in present]
