@@ -85,7 +85,7 @@ def to_option(more: str = "") -> Any:
     """Return the option --to, with what else a command can write."""
     return typer.Option(
         metavar="FORMAT:KEY=VALUE,...",
-        help="The format to write, if the file's name does not tell, such as "
+        help="The format to write, if the file's name does not show it, such as "
         "conll:scheme=BIOES. Formats: "
         f"{', '.join(name for name, format in formats.FORMATS.items() if format.write)}. "
         f"Keys: {_described(WRITE_KEYS)}.{more}",

@@ -100,7 +100,7 @@ class AugmentSettings(Mixing):
     distance: Distance = "l2"
     """How near two embeddings are."""
     seen: bool = False
-    """Generate only words of the labeled and unlabeled text."""
+    """Generate only words that occur in the labeled or unlabeled text."""
     alphabetic: bool = False
     """Generate only words made of letters."""
     min_count: Annotated[int, Field(ge=0)] = 0

@@ -13,7 +13,7 @@ ACTIONS: Mapping[str, Action] = {  # in the order of --help
     "tag add": Action(
         "NAME [none/unknown]",
         "Add a span type; open pages show it within seconds. The last word says what earlier "
-        "answers mean for it: there is none in them, or nobody looked for it.",
+        "answers mean for it: they contain none of it, or nobody looked for it.",
         tags.add,
     ),
     "tag list": Action("", "Print the tags: color, key, and how many spans have it.", tags.show),
@@ -26,7 +26,7 @@ ACTIONS: Mapping[str, Action] = {  # in the order of --help
     "tag merge": Action("TAG OTHER [yes]", "Merge a tag into another one.", tags.merge),
     "tag split": Action(
         "TAG NAME NAME… [yes]",
-        "Split a tag; one of the names may be the old one. Its spans wait on the page Review "
+        "Split a tag; one of the names may be the old one. Its spans wait on the Review page "
         "until somebody chooses.",
         tags.split,
     ),
@@ -40,7 +40,7 @@ ACTIONS: Mapping[str, Action] = {  # in the order of --help
     "text add": Action(
         "FILE… [keep/drop]",
         "Add text, even while its page runs; duplicates are skipped and counted. The last word "
-        "says what to do with labels in it: keep them as seed, or drop them.",
+        "says what to do with labels in the text: keep them as seed, or drop them.",
         text.add,
         reads_files=True,
     ),
