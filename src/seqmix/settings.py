@@ -62,16 +62,9 @@ def settings(cls: type[T]) -> type[T]:
             check(self, *args, **values)
         except ValidationError as error:
             raise ConfigError(explain(error, checked)) from error
-        vars(self)["_passed"] = frozenset([*list(keys_of(checked))[: len(args)], *values])
 
     checked.__init__ = init
     return checked  # type: ignore[no-any-return]
-
-
-def keys_passed(values: object) -> frozenset[str]:
-    """Return the keys that were passed when these settings were made, also if to their defaults."""
-    keys: frozenset[str] = vars(values).get("_passed", frozenset())
-    return keys
 
 
 def keys_of(section: Any) -> dict[str, FieldInfo]:

@@ -372,7 +372,7 @@ def test_a_saved_tagger_gives_the_same_probabilities_when_loaded(tagger, saved):
     assert (loaded.head, loaded.encoder, loaded.settings, loaded.tag_set) == (
         tagger.head,
         tagger.encoder,
-        tagger.settings,
+        replace(tagger.settings, epochs=10),
         tagger.tag_set,
     )
     for actual, expected in zip(
@@ -405,6 +405,14 @@ def test_a_loaded_roberta_gives_the_same_probabilities(roberta, tmp_path):
         strict=True,
     ):
         assert np.array_equal(actual, expected)
+
+
+def test_a_saved_tagger_says_how_many_epochs_it_took(bert, tmp_path):
+    tagger = Tagger(bert, "linear", Settings(batch_size=4)).fit(tiny.toy(4), rng())
+    tagger.save(tmp_path / "model")
+
+    assert (tagger.settings.epochs, tagger.settings.total_steps(4)) == (None, 10)
+    assert Tagger.load(tmp_path / "model").settings.epochs == 10
 
 
 def test_a_saved_tagger_is_safe_to_open(saved):

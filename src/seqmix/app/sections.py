@@ -11,7 +11,7 @@ from seqmix.errors import ConfigError
 from seqmix.loop.mixed_lessons import Labels
 from seqmix.query.policies import POLICIES
 from seqmix.settings import Count, Positive, Rate, Share, settings
-from seqmix.tagger.settings import Head, LearningRate, Settings
+from seqmix.tagger.settings import EPOCHS, Head, LearningRate, Settings
 
 Natural = Annotated[int, Field(ge=0)]
 
@@ -60,6 +60,8 @@ class Tagging:
 class Training(Settings):
     """How each round trains."""
 
+    epochs: Count = EPOCHS
+    """Passes over the sentences."""
     min_steps: Annotated[int, Field(ge=0, le=2**31)] = 0
     """Take at least this many optimizer steps, however few the sentences."""
 

@@ -13,14 +13,15 @@ HEADS: tuple[Head, ...] = get_args(Head)
 LearningRate = Annotated[float, Field(gt=0, lt=1)]
 Part = Annotated[float, Field(ge=0, lt=1)]
 Partners = Literal["sentence", "tag"]
+EPOCHS = 10
 
 
 @settings
 class Settings:
     """How a tagger trains; the values are the paper's, except for the learning rate."""
 
-    epochs: Count = 10
-    """Passes over the sentences."""
+    epochs: Count | None = None
+    """Passes over the sentences; by default 10, and in plain training as many as are enough."""
     steps: Count | None = None
     """Optimizer steps in place of epochs."""
     lr: LearningRate | None = None
@@ -46,9 +47,14 @@ class Settings:
     mixup_partners: Partners = "sentence"
     """What a word is mixed with: the words of another sentence, or any word of the same tag."""
 
+    @property
+    def passes(self) -> int:
+        """The passes over the sentences where there are no steps."""
+        return self.epochs or EPOCHS
+
     def total_steps(self, n_sentences: int) -> int:
         """Return the optimizer steps for a training set of this size."""
-        return self.steps or self.epochs * -(-n_sentences // self.batch_size)
+        return self.steps or self.passes * -(-n_sentences // self.batch_size)
 
 
 @settings

@@ -247,7 +247,8 @@ class Tagger:
         """Write weights, tokenizer, tag set and settings to a folder that `load` reads."""
         refuse_quantized(self.network)
         model = {"encoder": self.encoder, "head": self.head, "tags": list(self.tags)}
-        description = {**model, "settings": asdict(self.settings)}
+        settings = asdict(self.settings) | {"epochs": self.settings.passes}
+        description = {**model, "settings": settings}
         write_folder(FilePath(folder), description, self.network, self._tokenizer)
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -44,6 +45,7 @@ def test_only_long_trainings_of_the_starter_have_a_rate_of_their_own(
     [
         (Settings(), 600, 1e-4),
         (Settings(lr=5e-4), 600, 5e-4),
+        (replace(Settings(), lr=5e-4), 600, 5e-4),
         (Settings(epochs=10), None, 3e-4),
         (Settings(steps=50), 50, 3e-4),
         (Settings(steps=1000), 1000, 1e-4),

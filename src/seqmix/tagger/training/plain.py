@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seqmix.settings import keys_passed
-from seqmix.tagger.settings import Settings
+from seqmix.tagger.settings import EPOCHS, Settings
 
 _LONG = 300  # from so many steps on, the starter takes this learning rate
 _LONG_RATE = 3e-4
 
 
-def enough_steps(sentences: int, batch_size: int = 32, epochs: int = 10) -> int:
+def enough_steps(sentences: int, batch_size: int = 32, epochs: int = EPOCHS) -> int:
     """Return the optimizer steps that plain training needs (docs/defaults.md).
 
     Ten epochs, but at least 300 steps, and 600 from 100 labeled sentences on; with other epochs
@@ -31,6 +30,6 @@ def plain_rate(encoder: str, steps: int) -> float:
 
 def plain_settings(settings: Settings, sentences: int, encoder: str) -> Settings:
     """Return the settings of plain training: steps and rate that suit, where none were given."""
-    if not (settings.steps or "epochs" in keys_passed(settings)):
+    if not (settings.steps or settings.epochs):
         settings = replace(settings, steps=enough_steps(sentences, settings.batch_size))
     return replace(settings, lr=settings.lr or plain_rate(encoder, settings.total_steps(sentences)))
