@@ -35,7 +35,7 @@ from seqmix.scale import ranking_job as job
 from seqmix.scale.build_pool import build_pool
 from seqmix.scale.executors import executor_of
 from seqmix.scale.pool import PoolOnDisk, open_pool
-from seqmix.scale.ranking import Best, Part, Scored, Scorer, WorkerState, score_unit
+from seqmix.scale.ranking import Best, Scored, Scorer, UnitResult, WorkerState, score_unit
 from seqmix.scale.ranking_job import score_units
 from seqmix.scale.shards import Unit
 from seqmix.starter.loader import load_encoder
@@ -103,7 +103,7 @@ def rank(pool: PoolOnDisk, model: Path, engine: str, workers: int) -> list[Score
         )[0]
 
 
-def dying(note: Path, at: str, scorer: Scorer, unit: Unit, tell: object) -> Part:
+def dying(note: Path, at: str, scorer: Scorer, unit: Unit, tell: object) -> UnitResult:
     """A worker like any other, but the first that is given the unit `at` is killed with it."""
     if unit.key == at and not note.exists():
         note.write_text(f"pid {os.getpid()} at {at.rpartition(':')[2]}")

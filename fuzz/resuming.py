@@ -16,7 +16,7 @@ from fuzz.target import Finding, Target, named
 from seqmix.augment.replacement import Replacement
 from seqmix.data.tagset import TagSet
 from seqmix.errors import RunError
-from seqmix.loop.events import Event, PhaseStarted
+from seqmix.loop.events import PhaseStarted, RunEvent
 from seqmix.loop.learner import ActiveLearner
 from seqmix.loop.pool import labels_of
 from seqmix.loop.rounds import read_rounds
@@ -68,7 +68,7 @@ def _resume(data: bytes, folder: Path) -> None:
 def _left() -> dict[str, bytes]:
     """The files of a run that was killed before the training of its last round."""
 
-    def kill(event: Event) -> None:
+    def kill(event: RunEvent) -> None:
         if event == PhaseStarted(2, "train"):
             raise _Killed
 

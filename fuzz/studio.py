@@ -17,7 +17,7 @@ from seqmix.data.tagset import TagSet
 from seqmix.loop.learner import ActiveLearner
 from seqmix.query.policies import FIRST
 from seqmix.serve.labelstudio.app import create_app
-from seqmix.serve.labelstudio.protocol import Backend, Parts
+from seqmix.serve.labelstudio.protocol import Backend, BackendParts
 from seqmix.serve.project import TRAIN_NOW, Project, create_project, open_project
 from seqmix.serve.settings import SETTINGS, ProjectSettings
 from seqmix.serve.trainer.parts import Parts as TrainerParts
@@ -119,7 +119,7 @@ def _talk(data: bytes, folder: Path) -> None:
     def create(tags: tuple[str, ...], name: str) -> None:
         create_project(place, [], ProjectSettings(name, tags), may_be_empty=True)
 
-    parts = Parts(
+    parts = BackendParts(
         lambda: open_project(place),
         create,
         lambda folder: _NoTrainer(),

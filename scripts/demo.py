@@ -24,14 +24,14 @@ from seqmix.app.console import EVERY, emit, err, say
 from seqmix.app.sweep.lengths import learned
 from seqmix.app.sweep.spec import Experiment, Job, jobs, read_sweep
 from seqmix.app.sweep.table import Row, read_results
-from seqmix.app.sweep.worker import LocalPaths, Step, finished, run_job
+from seqmix.app.sweep.worker import LocalPaths, StepProgress, finished, run_job
 from seqmix.data.samples import sample
 from seqmix.errors import RunError
 from seqmix.loop.rounds import read_rounds
 from seqmix.report.page import write_report
 from seqmix.report.statistics import Interval, mean_interval, paired_interval
 from seqmix.report.terminal import terminal_curve
-from seqmix.scale.local_executor import Event, cores, run_jobs
+from seqmix.scale.local_executor import JobEvent, cores, run_jobs
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE, MEASURED = ROOT / "experiments" / "demo.toml", ROOT / "results" / "demo.csv"
@@ -49,10 +49,10 @@ class Work:
         self.doing: dict[str, str] = {}
         self.start = time.monotonic()
 
-    def on_event(self, event: Event[Job]) -> None:
+    def on_event(self, event: JobEvent[Job]) -> None:
         """Take what a worker reports."""
         name, lengths = event.job.arm.name, self.parts[event.job.arm.name]
-        if isinstance(event.value, Step):
+        if isinstance(event.value, StepProgress):
             step = event.value
             at = min(step.training, len(lengths)) - 1
             self.done[name] = sum(lengths[:at]) + lengths[at] * step.done / step.total
@@ -103,7 +103,7 @@ def run_arms(todo: Sequence[Job], out: Path) -> None:
     with display() as show:
         work = Work(order)
 
-        def on_event(event: Event[Job]) -> None:
+        def on_event(event: JobEvent[Job]) -> None:
             work.on_event(event)
             if event.kind == "failed":
                 failed.append(f"{event.job}: {event.value}")

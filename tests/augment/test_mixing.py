@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqmix.augment.mixing import Mixed, like, mix, mix_rows, rewritten
+from seqmix.augment.mixing import MixedPair, like, mix, mix_rows, rewritten
 from seqmix.augment.pairing import Stretch
 from seqmix.augment.table_sources import encoder_table
 from seqmix.data.sentence import Sentence
@@ -87,7 +87,7 @@ def test_casing_never_brings_the_parent_back() -> None:
 
 def test_the_casing_of_the_parent_is_kept_only_when_asked_for() -> None:
     parent = Sentence("a", ("In", "OSLO", "today"), ("O", "B-LOC", "O"))
-    mixed = Mixed((Stretch(0, 1, 2), Stretch(1, 0, 1)), 0.5, ("Rome",), ("B-LOC",), (0.1,))
+    mixed = MixedPair((Stretch(0, 1, 2), Stretch(1, 0, 1)), 0.5, ("Rome",), ("B-LOC",), (0.1,))
 
     assert rewritten(parent, Stretch(0, 1, 2), mixed, "new", True).tokens == ("In", "ROME", "today")
     assert rewritten(parent, Stretch(0, 1, 2), mixed, "new", False).tokens == (

@@ -19,7 +19,7 @@ from seqmix.data.scheme import is_legal
 from seqmix.data.sentence import Sentence
 from seqmix.data.spans import spans
 from seqmix.errors import ConfigError, ModelError, TagError
-from seqmix.external.hf import Labels
+from seqmix.external.hf import LabelMap
 from seqmix.external.names import ExternalName, is_external, parse_external
 from seqmix.loop.pool import Pool
 from seqmix.loop.pool_view import TaggerView
@@ -134,7 +134,7 @@ def test_a_sentence_longer_than_the_model_reads_is_tagged_whole(classifier):
 def test_labels_of_any_scheme_become_bio_tags(labels, best, expected):
     probs = np.full((len(best), len(labels)), 0.1, dtype=np.float32)
     probs[range(len(best)), best] += 1 - 0.1 * len(labels)
-    meaning = Labels(ExternalName("hf", "x"), labels)
+    meaning = LabelMap(ExternalName("hf", "x"), labels)
 
     tags, rows = meaning.tagged(probs)
 

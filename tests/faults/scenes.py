@@ -25,7 +25,7 @@ from seqmix.data.files import LEFTOVER
 from seqmix.data.samples import sample
 from seqmix.errors import SeqMixError
 from seqmix.loop.rounds import read_rounds
-from seqmix.scale.local_executor import Event
+from seqmix.scale.local_executor import JobEvent
 from seqmix.serve.project import create_project, open_project
 from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.annotators import add_annotator
@@ -389,13 +389,13 @@ def _one_after_another(
     todo: Sequence[Any],
     work: Callable[..., Any],
     workers: int,
-    hear: Callable[[Event[Any]], None],
+    hear: Callable[[JobEvent[Any]], None],
     may_start: Callable[[], bool],
 ) -> list[Any]:
     for job in todo:
         try:
-            value = work(job, lambda news, job=job: hear(Event("emitted", job, news)))
-            hear(Event("done", job, value))
+            value = work(job, lambda news, job=job: hear(JobEvent("emitted", job, news)))
+            hear(JobEvent("done", job, value))
         except SeqMixError as error:
-            hear(Event("failed", job, str(error)))
+            hear(JobEvent("failed", job, str(error)))
     return []

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seqmix.errors import ConfigError
 from seqmix.query.policies import POLICIES
-from seqmix.query.selection import Budget, Part, WithoutEntity
+from seqmix.query.selection import Budget, PoolPart, WithoutEntity
 from tests.support.pool_views import FakeView, make_view
 
 NTE = POLICIES["nte"]
@@ -100,7 +100,7 @@ def test_a_quota_that_the_policy_fills_by_itself_changes_nothing() -> None:
 
 def test_an_empty_part_of_the_pool_gives_nothing() -> None:
     view = make_view(5)
-    nothing = Part(view, lambda view: (False for _ in view.sentences()))
+    nothing = PoolPart(view, lambda view: (False for _ in view.sentences()))
 
     for policy in POLICIES.values():
         assert policy.choose(nothing, 3, rng()) == {}
@@ -108,7 +108,7 @@ def test_an_empty_part_of_the_pool_gives_nothing() -> None:
 
 def test_a_part_shows_the_same_sentences_everywhere() -> None:
     view = make_view(10)
-    part = Part(view, lambda view: (len(sentence) > 3 for sentence in view.sentences()))
+    part = PoolPart(view, lambda view: (len(sentence) > 3 for sentence in view.sentences()))
     ids = [sentence.id for sentence in view.pool if len(sentence) > 3]
 
     assert [sentence.id for sentence in part.sentences()] == ids and 0 < len(ids) < 10

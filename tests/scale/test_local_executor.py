@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from seqmix.scale.local_executor import Event, cores, run_jobs
+from seqmix.scale.local_executor import JobEvent, cores, run_jobs
 from tests.support import jobs
 from tests.support.waiting import until
 
 
-def heard(todo: list[str], workers: int = 1) -> list[Event[str]]:
-    events: list[Event[str]] = []
+def heard(todo: list[str], workers: int = 1) -> list[JobEvent[str]]:
+    events: list[JobEvent[str]] = []
     assert run_jobs(todo, jobs.do, workers, events.append) == []
     return [event for event in events if event.kind != "emitted"]
 
 
 def test_one_process_does_all_jobs_in_order_and_says_so() -> None:
-    events: list[Event[str]] = []
+    events: list[JobEvent[str]] = []
     assert run_jobs(["a", "b"], jobs.do, 1, events.append) == []
 
     assert [(event.kind, event.job) for event in events] == [
@@ -58,7 +58,7 @@ def test_a_killed_process_is_replaced_and_its_job_tried_once_more(tmp_path: Path
 
 
 def test_no_job_starts_when_the_time_is_up() -> None:
-    events: list[Event[str]] = []
+    events: list[JobEvent[str]] = []
 
     left = run_jobs(
         ["a", "b", "c", "d"],

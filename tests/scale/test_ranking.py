@@ -23,7 +23,7 @@ from seqmix.scale import local_executor
 from seqmix.scale import ranking_job as job
 from seqmix.scale.build_pool import build_pool
 from seqmix.scale.pool import PoolOnDisk
-from seqmix.scale.ranking import Best, Part, Scored, Scorer, WorkerState
+from seqmix.scale.ranking import Best, Scored, Scorer, UnitResult, WorkerState
 from seqmix.scale.ranking_job import score_units, side_folder, write_scored
 from seqmix.scale.shards import BLOCK, Unit, shard_block
 from seqmix.scale.sources import units_in_place
@@ -176,7 +176,7 @@ def test_a_job_that_was_killed_goes_on_and_does_no_unit_twice(
     units, done = list(pool.units()), []
     whole, _ = score_units(units, nte(), _made(tmp_path / "whole"))
 
-    def score(self: WorkerState, unit: Unit) -> Part:
+    def score(self: WorkerState, unit: Unit) -> UnitResult:
         if len(done) == 2:
             raise KeyboardInterrupt
         done.append(unit.key)

@@ -23,7 +23,7 @@ from seqmix.scale import ranking_job as job
 from seqmix.scale import ray_executor
 from seqmix.scale.build_pool import build_pool
 from seqmix.scale.executors import executor_of
-from seqmix.scale.local_executor import Event
+from seqmix.scale.local_executor import JobEvent
 from seqmix.scale.ranking import Scorer
 from seqmix.scale.ranking_job import score_units
 from seqmix.scale.ray_executor import AS_MANY_AS_FIT, run_jobs
@@ -60,8 +60,8 @@ def nodes() -> Iterator[Any]:
     cluster.shutdown()
 
 
-def heard(todo: list[str], cluster: Any, workers: int = 1) -> list[Event[str]]:
-    events: list[Event[str]] = []
+def heard(todo: list[str], cluster: Any, workers: int = 1) -> list[JobEvent[str]]:
+    events: list[JobEvent[str]] = []
     assert run_jobs(todo, jobs.do, workers, events.append, address=cluster.address) == []
     return events
 
@@ -116,7 +116,7 @@ def test_a_cluster_that_has_not_what_is_asked_for_is_not_waited_for_forever(
 
 @slow
 def test_no_job_starts_when_the_time_is_up(nodes: Any) -> None:
-    events: list[Event[str]] = []
+    events: list[JobEvent[str]] = []
 
     def may_start() -> bool:
         return sum(event.kind == "done" for event in events) < 2

@@ -13,9 +13,9 @@ from seqmix.app.config import load_config
 from seqmix.app.sweep.lengths import learned, shortened
 from seqmix.app.sweep.spec import jobs, read_sweep
 from seqmix.app.sweep.table import COLUMNS
-from seqmix.app.sweep.worker import Step
+from seqmix.app.sweep.worker import StepProgress
 from seqmix.errors import ConfigError
-from seqmix.scale.local_executor import Event
+from seqmix.scale.local_executor import JobEvent
 from tests.support import tiny
 
 MOST = 220
@@ -102,10 +102,12 @@ def test_progress_reaches_the_end_and_names_what_is_done(experiment) -> None:
         stages = len(demo.parts(job.config))
         for number in range(1, stages + 1):
             for done in (1, 10):
-                work.on_event(Event("emitted", job, Step(number, f"stage {number}", done, 10)))
+                work.on_event(
+                    JobEvent("emitted", job, StepProgress(number, f"stage {number}", done, 10))
+                )
                 seen.append(work.share)
             assert f"{job.arm.name}: stage {number}" in work.doing[job.arm.name]
-        work.on_event(Event("done", job))
+        work.on_event(JobEvent("done", job))
 
     assert seen == sorted(seen)
     assert work.share == pytest.approx(1)

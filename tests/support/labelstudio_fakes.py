@@ -13,8 +13,7 @@ from seqmix.errors import SeqMixError
 from seqmix.loop.learner import ActiveLearner
 from seqmix.query.policies import FIRST
 from seqmix.serve.labelstudio.client import LabelStudioClient
-from seqmix.serve.labelstudio.protocol import Backend
-from seqmix.serve.labelstudio.protocol import Parts as BackendParts
+from seqmix.serve.labelstudio.protocol import Backend, BackendParts
 from seqmix.serve.project import START, Project, create_project, open_project
 from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.trainer.parts import Parts

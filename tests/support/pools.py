@@ -13,7 +13,7 @@ import numpy as np
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
 from seqmix.errors import ModelError
-from seqmix.scale.ranking import Part, Scorer, score_unit
+from seqmix.scale.ranking import Scorer, UnitResult, score_unit
 from seqmix.scale.shards import Unit
 from seqmix.testing import WordTagger
 
@@ -60,7 +60,7 @@ def broken() -> list[Any]:
     raise ModelError("nothing is not a tagger")
 
 
-def dying(note: Path, at: str, scorer: Scorer, unit: Unit, tell: Any) -> Part:
+def dying(note: Path, at: str, scorer: Scorer, unit: Unit, tell: Any) -> UnitResult:
     """Scores units as any worker does, but the first that is given the unit `at` dies with it."""
     if unit.key == at and not note.exists():
         note.write_text(str(os.getpid()))

@@ -16,7 +16,7 @@ from seqmix.app.console import emit, err, say
 from seqmix.errors import SeqMixError
 
 
-class Entry(NamedTuple):
+class CommandHelp(NamedTuple):
     """A row of the table."""
 
     summary: str
@@ -31,81 +31,81 @@ FOLDERS: Mapping[str, str] = {
     "Scale": "scale",
     "Files": "files",
 }
-COMMANDS: Mapping[str, Mapping[str, Entry]] = {  # in the order of --help
+COMMANDS: Mapping[str, Mapping[str, CommandHelp]] = {  # in the order of --help
     "Label": {
-        "init": Entry(
+        "init": CommandHelp(
             "Create a project from raw text for people to label.",
             "seqmix init names --text notes.txt --tags PER,ORG,LOC",
         ),
-        "annotate": Entry(
+        "annotate": CommandHelp(
             "Label the sentences of a project on a page in the browser.",
             "seqmix annotate names",
         ),
-        "export": Entry(
+        "export": CommandHelp(
             "Export a project's labels to a file, or a tagger to hf, onnx, spacy and others.",
             "seqmix export names --out labels.conll",
         ),
-        "labelstudio": Entry(
+        "labelstudio": CommandHelp(
             "Serve a project to Label Studio: suggest labels and choose what to label next.",
             "seqmix labelstudio --folder names",
         ),
-        "project": Entry(
+        "project": CommandHelp(
             "Show or change a project's settings, tags and annotators, or back it up.",
             "seqmix project names annotator add omar",
         ),
     },
     "Train": {
-        "train": Entry(
+        "train": CommandHelp(
             "Train a tagger on labeled data.",
             "seqmix train gazette:train --dev gazette:dev --out ner",
         ),
-        "evaluate": Entry(
+        "evaluate": CommandHelp(
             "Score a tagger, or a file of predictions, as conlleval does.",
             "seqmix evaluate ner gazette:test",
         ),
-        "predict": Entry(
+        "predict": CommandHelp(
             "Tag sentences; labels they already have are ignored.",
             "seqmix predict ner notes.txt --out notes.jsonl --confidence",
         ),
-        "serve": Entry(
+        "serve": CommandHelp(
             "Serve a tagger's predictions over HTTP.",
             "seqmix serve ner",
         ),
-        "adapt": Entry(
+        "adapt": CommandHelp(
             "Adapt an encoder to unlabeled text before a tagger is trained on it.",
             "seqmix adapt notes.txt --out encoder",
         ),
     },
     "Augment and simulate": {
-        "augment": Entry(
+        "augment": CommandHelp(
             "Generate labeled sentences from labeled ones.",
             "seqmix augment gazette:train --rate 0.2 --out more.jsonl",
         ),
-        "simulate": Entry(
+        "simulate": CommandHelp(
             "Run the whole loop on labeled data: query, label, augment, train, evaluate.",
             "seqmix simulate --preset demo --data gazette --out runs/a",
         ),
-        "report": Entry(
+        "report": CommandHelp(
             "Write an HTML report comparing runs.",
             "seqmix report runs/a runs/b --out report.html",
         ),
     },
     "Scale": {
-        "rank": Entry(
+        "rank": CommandHelp(
             "Rank text of any size and keep the sentences most worth labeling.",
             "seqmix rank notes.txt --model ner --top 50 --out top.jsonl",
         ),
-        "sweep": Entry(
+        "sweep": CommandHelp(
             "Run the arms of an experiment with several seeds into one table of results.",
             "seqmix sweep experiments/smoke.toml --out sweeps/smoke --workers 2",
         ),
     },
     "Files": {
-        "convert": Entry(
+        "convert": CommandHelp(
             "Convert labeled data from one format to another.",
             "seqmix convert export.json train.conll",
         ),
-        "info": Entry(
+        "info": CommandHelp(
             "Describe a run, a project, a tagger, a corpus, a pool or this installation.",
             "seqmix info runs/a",
         ),

@@ -14,7 +14,7 @@ from seqmix.data.sentence import Row, Sentence
 
 
 @dataclass(frozen=True)
-class Mixed:
+class MixedPair:
     """The mix of a pair; `distances` are those of each mixed embedding to its nearest entry."""
 
     pair: Pair
@@ -32,7 +32,7 @@ def mix(
     table: Table,
     any_case: bool = False,
     choices: int = 0,
-) -> list[Mixed]:
+) -> list[MixedPair]:
     """Mix all pairs in one look-up, which also lists so many `choices` for each new word.
 
     Neither a parent's word nor one of its pieces (`##gi` and `gi`) may come out; with `any_case`,
@@ -51,7 +51,7 @@ def mix(
         words, distances, entries = zip(*islice(nearest, len(first)), strict=True)
         rows = zip(first.tags, second.tags, strict=True)
         tags = tuple(mix_rows(a, b, weight) for a, b in rows)
-        mixed.append(Mixed(pair, weight, words, tags, distances, entries if choices else ()))
+        mixed.append(MixedPair(pair, weight, words, tags, distances, entries if choices else ()))
     return mixed
 
 
@@ -71,7 +71,7 @@ def mix_rows(first: Row, second: Row, weight: float) -> Row:
 
 
 def rewritten(
-    sentence: Sentence, stretch: Stretch, mixed: Mixed, id: str, keep_case: bool
+    sentence: Sentence, stretch: Stretch, mixed: MixedPair, id: str, keep_case: bool
 ) -> Sentence:
     """Return the parent with its stretch replaced by the mixed one."""
     tokens = mixed.tokens

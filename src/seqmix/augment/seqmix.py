@@ -11,7 +11,7 @@ from pydantic import SkipValidation
 from seqmix.augment.acceptance import Acceptance, Candidate, Judging
 from seqmix.augment.discriminator import Perplexity
 from seqmix.augment.in_context import choose
-from seqmix.augment.mixing import Mixed, like, mix, rewritten
+from seqmix.augment.mixing import MixedPair, like, mix, rewritten
 from seqmix.augment.pairing import Pair, Pairing, default_cap
 from seqmix.augment.score_range import ScoreRange
 from seqmix.augment.settings import Mixing, base_of
@@ -114,7 +114,7 @@ class SeqMix(Mixing):
         return self.limits.in_scores(judge.scores([s for s in sentences if s.tokens]).tolist())
 
     def _candidates(
-        self, sentences: Sequence[Sentence], mixed: Sequence[Mixed], visit: int
+        self, sentences: Sequence[Sentence], mixed: Sequence[MixedPair], visit: int
     ) -> Iterator[Candidate]:
         """Rewrite both parents of each pair; with `whole` one, since both would be the same."""
         again = f".{visit + 1}" if visit else ""
@@ -136,7 +136,7 @@ class SeqMix(Mixing):
                 yield Candidate(new, lineage, places, parent, legal)
 
     def _in_context(
-        self, candidates: list[Candidate], mixed: Sequence[Mixed], table: Table
+        self, candidates: list[Candidate], mixed: Sequence[MixedPair], table: Table
     ) -> list[Candidate]:
         """Let a masked LM choose each new word among the nearest, if that is asked for."""
         if not self.in_context:

@@ -41,7 +41,7 @@ class HuggingFaceReader:
         self._scores = _Scores(model).to(self._device)
         limits = (tokenizer.model_max_length, _LONGEST, _positions(model) - _RESERVED)
         self._pieces = pieces_of(tokenizer, min(limits))
-        self._labels = Labels(name, [model.config.id2label[i] for i in range(model.num_labels)])
+        self._labels = LabelMap(name, [model.config.id2label[i] for i in range(model.num_labels)])
         self.tag_set = self._labels.tag_set
         self.counts: Counter[str] = Counter()  # every label fits: it is that of a word
 
@@ -75,7 +75,7 @@ class _Scores(torch.nn.Module):
         return torch.cat(rows).flatten(0, 1).index_select(0, batch.words).float()
 
 
-class Labels:
+class LabelMap:
     """The model's labels in any scheme, and what they mean as BIO tags of the project's types."""
 
     def __init__(self, name: ExternalName, labels: Sequence[str]) -> None:

@@ -30,5 +30,5 @@ class RunFinished:
     reason: str
 
 
-Event = PhaseStarted | RoundFinished | RunFinished
-Report = Callable[[Event], None]
+RunEvent = PhaseStarted | RoundFinished | RunFinished
+Report = Callable[[RunEvent], None]

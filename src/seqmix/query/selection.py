@@ -37,7 +37,7 @@ class Budget:
 
     def __call__(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
         """Return the scores of at most n ids, best first."""
-        candidates = self.policy.choose(Part(view, self._fits), n, rng)
+        candidates = self.policy.choose(PoolPart(view, self._fits), n, rng)
         lengths = {
             sentence.id: len(sentence) for sentence in view.sentences() if sentence.id in candidates
         }
@@ -70,7 +70,7 @@ class WithoutEntity:
     def __call__(self, view: PoolView, n: int, rng: Generator) -> dict[str, float]:
         """Ask the policy twice: of the whole pool, and of the part without predicted entities."""
         best = self.policy.choose(view, n, rng)
-        quota = self.policy.choose(Part(view, _no_entity), round(self.share * n), rng)
+        quota = self.policy.choose(PoolPart(view, _no_entity), round(self.share * n), rng)
         rest = [id for id in best if id not in quota][: max(n - len(quota), 0)]
         scores = {**best, **quota}
         return dict(sorted(((id, scores[id]) for id in (*quota, *rest)), key=lambda pair: -pair[1]))
@@ -98,7 +98,7 @@ def _no_entity(view: PoolView) -> Iterator[bool]:
     return (all(tag == OUTSIDE for tag in tags) for _, tags, _ in view.paths())
 
 
-class Part:
+class PoolPart:
     """A view of a part of the pool; `keep` says for each sentence, in order, if it is shown."""
 
     def __init__(self, view: PoolView, keep: Callable[[PoolView], Iterator[bool]]) -> None:

@@ -48,7 +48,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """A point of an arm's curve: mean cost, and F1 over the seeds."""
 
     x: float
@@ -167,7 +167,7 @@ def curve(run: Run, split: str, against: str = "labeled") -> Curve:
     )
 
 
-def band(runs: Sequence[Run], split: str, against: str = "labeled") -> list[Point]:
+def band(runs: Sequence[Run], split: str, against: str = "labeled") -> list[CurvePoint]:
     """Return the mean F1 of an arm with its interval at each number of labeled sentences.
 
     Tokens, spans and minutes are averaged over the seeds.
@@ -175,10 +175,10 @@ def band(runs: Sequence[Run], split: str, against: str = "labeled") -> list[Poin
     curves = [curve(run, split, against) for run in aligned(runs)]
     xs = zip(*(line.x for line in curves), strict=True)
     ys = zip(*(line.y for line in curves), strict=True)
-    return [Point(sum(x) / len(x), mean_interval(y)) for x, y in zip(xs, ys, strict=True)]
+    return [CurvePoint(sum(x) / len(x), mean_interval(y)) for x, y in zip(xs, ys, strict=True)]
 
 
-def mean_curve(points: Sequence[Point]) -> Curve:
+def mean_curve(points: Sequence[CurvePoint]) -> Curve:
     """Return a band without its intervals."""
     return Curve(tuple(point.x for point in points), tuple(point.f1.mean for point in points))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seqmix.report.curves import COSTS, Point
+from seqmix.report.curves import COSTS, CurvePoint
 from seqmix.report.drawing import (
     COLORS,
     INK,
@@ -32,7 +32,7 @@ PHASES = {
 
 @styled
 def learning_curves(
-    bands: Mapping[str, Sequence[Point]],
+    bands: Mapping[str, Sequence[CurvePoint]],
     split: str,
     against: str = "labeled",
     baseline: str | None = None,

@@ -17,7 +17,7 @@ from seqmix.data.augmented import Augmentation, Augmented
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, RunError
 from seqmix.protocols import Augmenter
-from seqmix.scale.local_executor import Event, Executor
+from seqmix.scale.local_executor import Executor, JobEvent
 
 PART = 5000  # sentences
 
@@ -50,7 +50,7 @@ def augment_in_parts(
     todo = shares(sentences, n, rng, size)
     finished: dict[int, Augmentation] = {}
 
-    def on_event(event: Event[Share]) -> None:
+    def on_event(event: JobEvent[Share]) -> None:
         if event.kind == "failed":
             raise RunError(f"part {event.job.number + 1} of {len(todo)}: {event.value}")
         if event.kind == "done":
@@ -61,7 +61,7 @@ def augment_in_parts(
         executor(todo, work, min(workers, len(todo)), on_event)
     else:
         for share in todo:
-            on_event(Event("done", share, work(share)))
+            on_event(JobEvent("done", share, work(share)))
     return _merged([finished[number] for number in range(len(todo))], sentences, n)
 
 

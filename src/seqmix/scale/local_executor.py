@@ -28,7 +28,7 @@ _PATIENCE = 20.0  # seconds for a worker to leave
 
 
 @dataclass(frozen=True)
-class Event(Generic[J]):
+class JobEvent(Generic[J]):
     """A job emitted a value, is done with a result, or failed with an error."""
 
     kind: Literal["emitted", "done", "failed"]
@@ -45,7 +45,7 @@ class Executor(Protocol):
         jobs: Sequence[J],
         work: Work[J],
         workers: int,
-        on_event: Callable[[Event[J]], None],
+        on_event: Callable[[JobEvent[J]], None],
         may_start: Callable[[], bool] = ...,
     ) -> list[J]:
         """Start the jobs in order while `may_start`, and return those that were not started."""
@@ -56,7 +56,7 @@ def run_jobs(
     jobs: Sequence[J],
     work: Work[J],
     workers: int,
-    on_event: Callable[[Event[J]], None],
+    on_event: Callable[[JobEvent[J]], None],
     may_start: Callable[[], bool] = lambda: True,
 ) -> list[J]:
     """Run jobs in processes; see `Executor`."""
@@ -95,14 +95,14 @@ class _Worker(Generic[J]):
     link: Connection
     job: J | None = None
 
-    def receive(self) -> Event[J] | None:
+    def receive(self) -> JobEvent[J] | None:
         """Return the next event; None when the process is dead."""
         assert self.job is not None
         try:
             kind, value, trace = self.link.recv()
         except (EOFError, OSError):
             return None
-        event = Event(kind, self.job, value, trace)
+        event = JobEvent(kind, self.job, value, trace)
         if kind != "emitted":
             self.job = None
         return event
@@ -121,7 +121,7 @@ class _Worker(Generic[J]):
 
 def _next_event(
     worker: _Worker[J], pool: list[_Worker[J]], waiting: deque[J], deaths: Counter[int]
-) -> Event[J] | None:
+) -> JobEvent[J] | None:
     """Return a worker's next event; None when it died and its job is tried once more."""
     job, event = worker.job, worker.receive()
     assert job is not None
@@ -138,7 +138,7 @@ def _next_event(
         return None
     why = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
     died = f"its process died {_TRIES} times ({why}); if memory ran out, lower --workers"
-    return Event("failed", job, died)
+    return JobEvent("failed", job, died)
 
 
 def _assign(waiting: deque[J], pool: list[_Worker[J]], work: Work[J], workers: int) -> None:

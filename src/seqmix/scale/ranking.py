@@ -83,7 +83,7 @@ class Scorer:
 
 
 @dataclass(frozen=True)
-class Part:
+class UnitResult:
     """The result of one unit: how many sentences it has, and those that may be among the best."""
 
     seen: int
@@ -101,16 +101,16 @@ class WorkerState:
         self._taggers = scorer.load()
         self._best = Best(scorer.top)
 
-    def score(self, unit: Unit) -> Part:
+    def score(self, unit: Unit) -> UnitResult:
         """Score the sentences of a unit, block by block."""
         seen, best = 0, Best(self.scorer.top)
         for block in blocks(unit):
             seen += len(block)
             best.take(self._best.take(self.scorer.scores(block, self._taggers)))
-        return Part(seen, tuple(best.kept))
+        return UnitResult(seen, tuple(best.kept))
 
 
-def score_unit(scorer: Scorer, unit: Unit, emit: Emit) -> Part:
+def score_unit(scorer: Scorer, unit: Unit, emit: Emit) -> UnitResult:
     """Score a unit in a worker process, which has one scorer only."""
     return _worker_state(scorer).score(unit)
 

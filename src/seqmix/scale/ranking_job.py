@@ -22,9 +22,9 @@ from typing import Any
 
 from seqmix.data.files import LEFTOVER, locked, replacing, write_text
 from seqmix.errors import DataError, RunError
-from seqmix.scale.local_executor import Event, Executor
+from seqmix.scale.local_executor import Executor, JobEvent
 from seqmix.scale.pool import is_pool
-from seqmix.scale.ranking import Best, Part, Scored, Scorer, WorkerState, score_unit
+from seqmix.scale.ranking import Best, Scored, Scorer, UnitResult, WorkerState, score_unit
 from seqmix.scale.shards import Unit
 
 FORMAT_VERSION = 1
@@ -102,7 +102,7 @@ def score_units(
     seen, done = sum(finished.values()), sum(map(len, units)) - sum(map(len, todo))
     with (folder / "units.jsonl").open("a", encoding="utf-8", newline="\n") as file:
 
-        def on_event(event: Event[Unit]) -> None:
+        def on_event(event: JobEvent[Unit]) -> None:
             nonlocal seen, done
             if event.kind == "failed":
                 error = RunError(f"{event.job.key}: {event.value}")
@@ -110,7 +110,7 @@ def score_units(
                     error.add_note(event.trace)
                 raise error
             if event.kind == "done":
-                part: Part = event.value
+                part: UnitResult = event.value
                 record = [event.job.key, part.seen, part.best]
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
                 file.flush()
@@ -124,7 +124,7 @@ def score_units(
         elif todo:
             state = WorkerState(scorer)
             for unit in todo:
-                on_event(Event("done", unit, state.score(unit)))
+                on_event(JobEvent("done", unit, state.score(unit)))
     if len({scored.id for scored in best.kept}) != len(best.kept):
         raise DataError(
             "two of the best sentences have the same id; "
@@ -141,7 +141,7 @@ def write_scored(scored: Sequence[Scored], out: Path) -> None:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def _read_journal(path: Path) -> Iterator[tuple[str, Part]]:
+def _read_journal(path: Path) -> Iterator[tuple[str, UnitResult]]:
     """Yield the finished units, and cut off a last line that is incomplete."""
     if not path.exists():
         return
@@ -152,7 +152,7 @@ def _read_journal(path: Path) -> Iterator[tuple[str, Part]]:
                 end += len(line)
                 try:
                     key, seen, best = json.loads(line)
-                    part = Part(
+                    part = UnitResult(
                         int(seen),
                         tuple(
                             Scored(float(score), str(id), tuple(tokens))

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from seqmix.errors import RunError
 from seqmix.extras import import_extra
-from seqmix.scale.local_executor import Event, Work, attempt
+from seqmix.scale.local_executor import JobEvent, Work, attempt
 
 J = TypeVar("J")
 AS_MANY_AS_FIT = 0  # workers
@@ -31,7 +31,7 @@ def run_jobs(
     jobs: Sequence[J],
     work: Work[J],
     workers: int,
-    on_event: Callable[[Event[J]], None],
+    on_event: Callable[[JobEvent[J]], None],
     may_start: Callable[[], bool] = lambda: True,
     address: str | None = None,
     gpus: float = 0.0,
@@ -95,7 +95,7 @@ class _ActorPool(Generic[J]):
             actor, job = self.idle.pop(), self.waiting.popleft()
             self.busy[actor.run.remote(job)] = actor, job
 
-    def events(self) -> Iterator[Event[J]]:
+    def events(self) -> Iterator[JobEvent[J]]:
         """Yield what happened, after at most a second."""
         ready, _ = self.ray.wait([*self.busy, *self.starting], num_returns=1, timeout=_PAUSE)
         self._progressed = time.monotonic() if ready or self.busy else self._progressed
@@ -135,7 +135,7 @@ class _ActorPool(Generic[J]):
             self.idle.append(actor)
             self.failed_starts = 0
 
-    def _ended(self, ref: Any) -> Iterator[Event[J]]:
+    def _ended(self, ref: Any) -> Iterator[JobEvent[J]]:
         actor, job = self.busy.pop(ref)
         try:
             kind, value, trace, emitted = self.ray.get(ref)
@@ -146,21 +146,21 @@ class _ActorPool(Generic[J]):
                 self.waiting.appendleft(job)
             else:
                 died = f"its worker died {_TRIES} times ({_last_line(error)})"
-                yield Event("failed", job, f"{died}; if memory ran out, lower --workers")
+                yield JobEvent("failed", job, f"{died}; if memory ran out, lower --workers")
             return
-        yield from (Event("emitted", job, item) for item in emitted)
-        yield Event(kind, job, value, trace)
+        yield from (JobEvent("emitted", job, item) for item in emitted)
+        yield JobEvent(kind, job, value, trace)
         if trace:  # an unforeseen error may have spoiled the process
             self._kill(actor)
         else:
             self.idle.append(actor)
 
-    def _emitted(self) -> Iterator[Event[J]]:
+    def _emitted(self) -> Iterator[JobEvent[J]]:
         """Yield what busy actors emitted so far."""
         for actor, job in list(self.busy.values()):
             with suppress(self.ray.exceptions.RayError):  # a dead actor is reported when it ends
                 values = self.ray.get(actor.emitted.remote(), timeout=_PAUSE)
-                yield from [Event("emitted", job, value) for value in values]
+                yield from [JobEvent("emitted", job, value) for value in values]
 
     def _kill(self, actor: Any) -> None:
         with suppress(self.ray.exceptions.RayError):

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from seqmix.serve.progress.agreement import agreement, conflicts
-from seqmix.serve.progress.by_tag import Tags
+from seqmix.serve.progress.by_tag import TagProgress
 from seqmix.serve.progress.confusion import confusion
 from seqmix.serve.progress.estimates import Estimates, Progress
 from seqmix.serve.progress.goal import goal_of
@@ -69,7 +69,7 @@ def with_team(project: Project) -> dict[str, Any]:
         "name": project.settings.name,
         "store": store.place,
         **status(project, Estimates(store)),
-        "by_tag": Tags(store).rows(),
+        "by_tag": TagProgress(store).rows(),
         "confusion": confusion(store) if agreed.n else None,
         "annotators": [work_json(work) for work in work_by_annotator(store)],
         "agreement": None if agreed.f1 is None else asdict(agreed),

@@ -11,7 +11,7 @@ from seqmix.settings import Count, settings
 Head = Literal["linear", "crf"]
 HEADS: tuple[Head, ...] = get_args(Head)
 LearningRate = Annotated[float, Field(gt=0, lt=1)]
-Part = Annotated[float, Field(ge=0, lt=1)]
+Fraction = Annotated[float, Field(ge=0, lt=1)]
 Partners = Literal["sentence", "tag"]
 EPOCHS = 10
 
@@ -28,13 +28,13 @@ class Settings:
     """Learning rate; by default 3e-4 for the starter and 5e-5 for other encoders."""
     batch_size: Count = 32
     """Sentences per step."""
-    warmup: Part = 0.1
+    warmup: Fraction = 0.1
     """Share of the steps in which the learning rate rises."""
-    weight_decay: Part = 0.01
+    weight_decay: Fraction = 0.01
     """Weight decay of AdamW."""
     epsilon: Annotated[float, Field(gt=0)] = 1e-8
     """Epsilon of AdamW."""
-    dropout: Part = 0.1
+    dropout: Fraction = 0.1
     """Dropout before the head."""
     clip: Annotated[float, Field(gt=0)] = 1.0
     """Largest norm of a gradient."""
@@ -73,11 +73,11 @@ class AdaptSettings:
     """Share of the words that are hidden in each epoch."""
     whole_words: bool = True
     """Hide all subwords of a word together."""
-    held_out: Part = 0.02
+    held_out: Fraction = 0.02
     """Share of the sentences on which the loss is measured."""
-    warmup: Part = 0.1
+    warmup: Fraction = 0.1
     """Share of the steps in which the learning rate rises."""
-    weight_decay: Part = 0.01
+    weight_decay: Fraction = 0.01
     """Weight decay of AdamW."""
     epsilon: Annotated[float, Field(gt=0)] = 1e-8
     """Epsilon of AdamW."""

@@ -17,7 +17,7 @@ from seqmix.serve.labelstudio import sync
 from seqmix.serve.labelstudio.app import create_app
 from seqmix.serve.labelstudio.client import LabelStudioClient, LabelStudioError
 from seqmix.serve.labelstudio.mirror import Mirror
-from seqmix.serve.labelstudio.predictions import Prediction
+from seqmix.serve.labelstudio.predictions import TaskPrediction
 from seqmix.serve.labelstudio.sync import fetch
 from seqmix.serve.project import create_project, open_project
 from seqmix.serve.settings import ProjectSettings
@@ -160,7 +160,7 @@ def test_what_comes_while_tasks_are_fetched_is_not_forgotten(mirror: Mirror) -> 
 
 def test_a_personal_access_token_is_exchanged_once_in_a_while(studio: Studio) -> None:
     client = LabelStudioClient(studio.url, "header.payload.signature")
-    client.push(7, "v", [Prediction(n, 0.5, []) for n in range(450)])
+    client.push(7, "v", [TaskPrediction(n, 0.5, []) for n in range(450)])
 
     assert studio.refreshed == 1
     assert len(studio.predictions) == 450
@@ -191,11 +191,11 @@ def test_a_key_that_is_none_is_refused(key: str) -> None:
 
 def test_what_goes_wrong_is_said_without_the_key(studio: Studio) -> None:
     with pytest.raises(LabelStudioError, match=r"answered 401.*the key is not accepted"):
-        LabelStudioClient(studio.url, "wrong-key").push(7, "v", [Prediction(1, 0.5, [])])
+        LabelStudioClient(studio.url, "wrong-key").push(7, "v", [TaskPrediction(1, 0.5, [])])
     with pytest.raises(LabelStudioError, match=r"answered 404.*no such project"):
-        LabelStudioClient(studio.url, KEY).push(8, "v", [Prediction(1, 0.5, [])])
+        LabelStudioClient(studio.url, KEY).push(8, "v", [TaskPrediction(1, 0.5, [])])
     with pytest.raises(LabelStudioError, match="cannot talk to") as caught:
-        LabelStudioClient("http://127.0.0.1:9", KEY).push(7, "v", [Prediction(1, 0.5, [])])
+        LabelStudioClient("http://127.0.0.1:9", KEY).push(7, "v", [TaskPrediction(1, 0.5, [])])
     assert KEY not in str(caught.value)
 
 
@@ -203,7 +203,7 @@ def test_the_key_does_not_follow_a_redirect(studio: Studio) -> None:
     studio.down = True
 
     with pytest.raises(LabelStudioError, match="answered 302"):
-        LabelStudioClient(studio.url, KEY).push(7, "v", [Prediction(1, 0.5, [])])
+        LabelStudioClient(studio.url, KEY).push(7, "v", [TaskPrediction(1, 0.5, [])])
     assert "GET /elsewhere" not in studio.asked
     assert "POST /elsewhere" not in studio.asked
 

@@ -12,7 +12,7 @@ from seqmix.data.sentence import Sentence
 from seqmix.errors import DataError
 from seqmix.serve.labelstudio.labeling import parse_labeling
 from seqmix.serve.labelstudio.mirror import Mirror
-from seqmix.serve.labelstudio.predictions import Predictions
+from seqmix.serve.labelstudio.predictions import TaskPredictions
 from seqmix.serve.labelstudio.tasks import Annotation
 from seqmix.serve.project import Project, create_project, open_project
 from seqmix.serve.settings import ProjectSettings
@@ -144,7 +144,9 @@ def test_a_project_made_before_gets_its_tasks_and_people_answer_on_both_pages(
         assert first.sentence.id != "notes:0"  # answered in Label Studio
         save_answer(store, first.sentence.id, anna.id, "label", [Mark(0, 1, "LOC")])
         publish_generation(store, Generation(0, 0), [])
-        predictions = list(Predictions(mirror, lambda folder: lambda s: iter(())).ordered(LABELING))
+        predictions = list(
+            TaskPredictions(mirror, lambda folder: lambda s: iter(())).ordered(LABELING)
+        )
         task = 1 + int(first.sentence.id.removeprefix("notes:"))
         assert [prediction.task for prediction in predictions] == [5 - task, task]
         assert [r["value"]["labels"] for r in predictions[1].result] == [["LOC"]]
@@ -170,7 +172,9 @@ def test_audit_tasks_are_among_the_others_and_have_no_suggestion(tmp_path: Path)
         ids = [s.id for s in read_sentences(store)]
         ranks = [Rank(id, 1.0, {**found, "confidence": 0.9}) for id in ids]
         publish_generation(store, Generation(1, 5), ranks)
-        predictions = list(Predictions(mirror, lambda folder: lambda s: iter(())).ordered(LABELING))
+        predictions = list(
+            TaskPredictions(mirror, lambda folder: lambda s: iter(())).ordered(LABELING)
+        )
 
         by_task = dict(mirror.unanswered())
         order = [by_task[prediction.task] for prediction in predictions]

@@ -13,13 +13,13 @@ import pytest
 from seqmix.app.commands.train.serve import load_model
 from seqmix.data.sentence import Sentence
 from seqmix.serve.predictor.batching import Batcher, FullError
-from seqmix.serve.predictor.model import Model, TokenPath
+from seqmix.serve.predictor.model import ServedTagger, TokenPath
 
 
 class Gate:
     """A tagger that works when it is let, and writes down what it is given."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: ServedTagger) -> None:
         self.open, self.batches, self._model = threading.Event(), list[list[str]](), model
 
     def best_paths(self, sentences: Sequence[Sentence], n: int) -> Iterable[Sequence[TokenPath]]:
@@ -29,8 +29,8 @@ class Gate:
             raise RuntimeError("no such word")
         return self._model.best_paths(sentences, n)
 
-    def model(self, version: str = "gated") -> Model:
-        return Model(version, self._model.tags, self.best_paths)
+    def model(self, version: str = "gated") -> ServedTagger:
+        return ServedTagger(version, self._model.tags, self.best_paths)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def run(
     return batches
 
 
-async def ask(batcher: Batcher, model: Model, *requests: list[str], n: int = 1) -> list[Any]:
+async def ask(batcher: Batcher, model: ServedTagger, *requests: list[str], n: int = 1) -> list[Any]:
     """Put requests into the queue in this order; the first is with the model before the others."""
     tasks = []
     for texts in requests:

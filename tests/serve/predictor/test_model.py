@@ -12,7 +12,7 @@ import pytest
 from seqmix.app.commands.train.serve import load_model
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ModelError
-from seqmix.serve.predictor.model import Model, ServedModel, state_of
+from seqmix.serve.predictor.model import ServedModel, ServedTagger, state_of
 from seqmix.tagger import Tagger
 from tests.support import tiny
 
@@ -37,7 +37,7 @@ def look_twice(served: ServedModel) -> str:
     return served.current.version
 
 
-def tag(model: Model) -> float:
+def tag(model: ServedTagger) -> float:
     ((path,),) = model.best_paths([Sentence("a", ("Ada", "left", "Oslo"))], 1)
     return path.probability
 
@@ -109,7 +109,7 @@ def test_a_folder_that_is_gone_is_reported_and_comes_back(folder: Path) -> None:
 def test_a_folder_that_changes_while_it_is_read_is_read_again(folder: Path, newer: Path) -> None:
     loads = []
 
-    def load(path: Path) -> Model:
+    def load(path: Path) -> ServedTagger:
         model = load_model(path)
         loads.append(model.version)
         if len(loads) == 2:
@@ -126,10 +126,10 @@ def test_a_folder_that_changes_while_it_is_read_is_read_again(folder: Path, newe
 
 
 def test_a_model_that_cannot_tag_does_not_take_over(folder: Path) -> None:
-    def load(path: Path) -> Model:
+    def load(path: Path) -> ServedTagger:
         model = load_model(path)
         if (path / "tagger.json").stat().st_mtime_ns == 0:
-            return Model("empty", (), lambda sentences, n: [[][0]])
+            return ServedTagger("empty", (), lambda sentences, n: [[][0]])
         return model
 
     served = ServedModel(folder, load)

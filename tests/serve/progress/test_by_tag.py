@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seqmix.serve.progress.by_tag import Tags
+from seqmix.serve.progress.by_tag import TagProgress
 from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.rankings import publish_generation
 from seqmix.serve.store.records import Generation
@@ -14,7 +14,7 @@ from tests.support.stores import LOC, PER, person, small_store
 
 def test_marks_are_counted_and_f1_is_that_of_the_newest_model_on_the_audit(url):
     with small_store(url, audit=0.4) as store:
-        anna, tags = person(store, "anna").id, Tags(store, every=0.0)
+        anna, tags = person(store, "anna").id, TagProgress(store, every=0.0)
         assert [row["spans"] for row in tags.rows()] == [0, 0]
         audit = [sentence.id for sentence in read_audit_sentences(store)]
         for id in audit:
@@ -37,4 +37,4 @@ def test_too_few_audit_answers_give_no_f1(url):
         save_answer(store, first, person(store, "anna").id, "label", [PER])
         publish_generation(store, Generation(1, 4, audit=[{"id": first, "marks": []}]))
 
-        assert [row["f1"] for row in Tags(store).rows()] == [None, None]
+        assert [row["f1"] for row in TagProgress(store).rows()] == [None, None]

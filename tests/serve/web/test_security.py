@@ -15,7 +15,7 @@ from seqmix.errors import StoreError
 from seqmix.serve.store.records import Annotator
 from seqmix.serve.web.credentials import Tokens
 from seqmix.serve.web.responses import encoded, reply
-from seqmix.serve.web.security import Guard, Hosts, Limits
+from seqmix.serve.web.security import Hosts, Limits, SecurityMiddleware
 
 TOKEN = "t" * 43
 OTHER = "o" * 43
@@ -54,7 +54,7 @@ class Site:
         self.looked_up: list[str] = []
         self.clock = Clock()
         keys = Tokens(self.look_up, settings.pop("owner", None), self.clock)
-        self.guard = Guard(inner, keys, clock=self.clock, **settings)
+        self.guard = SecurityMiddleware(inner, keys, clock=self.clock, **settings)
 
     def look_up(self, token: str):
         self.looked_up.append(token)

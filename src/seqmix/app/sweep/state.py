@@ -29,7 +29,7 @@ from seqmix.app.sweep.table import (
 from seqmix.app.sweep.worker import finished
 from seqmix.data.files import open_plain, write_text
 from seqmix.errors import RunError
-from seqmix.scale.local_executor import Event
+from seqmix.scale.local_executor import JobEvent
 
 _EVERY = 5.0  # seconds between two writings of results.csv
 
@@ -82,7 +82,7 @@ class SweepState:
         if self._status is not None:
             self._status.start()
 
-    def on_event(self, event: Event[Job]) -> None:
+    def on_event(self, event: JobEvent[Job]) -> None:
         """Record what a worker reports."""
         job = event.job
         if event.kind == "emitted":

@@ -21,8 +21,7 @@ from seqmix.app.sweep.spec import Arm, Job
 from seqmix.data.samples import is_sample
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError, RunError, SeqMixError
-from seqmix.loop.events import Event as RunEvent
-from seqmix.loop.events import RoundFinished
+from seqmix.loop.events import RoundFinished, RunEvent
 from seqmix.loop.rounds import read_rounds
 from seqmix.scale.local_executor import Emit
 
@@ -111,7 +110,7 @@ def inputs_of(
 
 
 @dataclass(frozen=True)
-class Step:
+class StepProgress:
     """How far a run's training is."""
 
     training: int  # 1, 2, … in this run; the reading of the text counts as one
@@ -163,7 +162,7 @@ def _watch(emit: Emit) -> Watch:
             now = time.monotonic()
             if now - last >= _EVERY or done == total:
                 last = now
-                emit(Step(number, stage, done, total))
+                emit(StepProgress(number, stage, done, total))
 
         return progress
 

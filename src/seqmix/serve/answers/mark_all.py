@@ -20,7 +20,7 @@ from seqmix.errors import TagError
 from seqmix.serve.answers.same_text import Cause, Text, Unmarked, text_of, unmarked
 from seqmix.serve.store.answers import answer_version, save_answer
 from seqmix.serve.store.batches.batches import (
-    Batch,
+    AnswerBatch,
     Undone,
     add_batch,
     list_batches,
@@ -85,14 +85,14 @@ def take_back(store: Store, batch_id: int, by: int) -> Undone:
     return replace(undone, cancelled=undone.cancelled + unmarked)
 
 
-def marked_here(store: Store, batch: Batch) -> tuple[Mark, ...]:
+def marked_here(store: Store, batch: AnswerBatch) -> tuple[Mark, ...]:
     """Return the marks that marking all made in the sentence of its cause, with the tags of now."""
     details, tags = batch.details, store.tag_history()
     marks = [Mark(start, end, details["tag"]) for start, end in details.get("here", ())]
     return tags.marks(marks, tags.at_change(details["tag_change"]))[0] if marks else ()
 
 
-def _unmark(store: Store, batch: Batch) -> bool:
+def _unmark(store: Store, batch: AnswerBatch) -> bool:
     """Correct the answer that was saved with these marks; return whether there is one."""
     here = set(marked_here(store, batch))
     id, who = batch.details.get("sentence_id", ""), batch.annotator_id
@@ -109,7 +109,7 @@ def _unmark(store: Store, batch: Batch) -> bool:
 
 def _batch(
     store: Store, annotator_id: int, cause: Cause, text: Text, here: list[tuple[int, int]]
-) -> Batch:
+) -> AnswerBatch:
     """Return the batch of a cause: the one that was begun, or a new one."""
     details = {**vars(cause), "tokens": list(text.tokens)}
     details["here"] = [list(place) for place in here]
@@ -123,7 +123,12 @@ def _batch(
 
 
 def _correct(
-    store: Store, batch: Batch, answers: Iterable[Unmarked], tag: str, n: int, last: int | None
+    store: Store,
+    batch: AnswerBatch,
+    answers: Iterable[Unmarked],
+    tag: str,
+    n: int,
+    last: int | None,
 ) -> tuple[int, int | None]:
     """Correct some answers in one transaction; pass over those that were changed meanwhile."""
     who = batch.annotator_id
@@ -145,7 +150,7 @@ class MarkedTexts:
     def __init__(self, store: Store) -> None:
         self._store, self._lock = store, threading.Lock()
         self._known: tuple[object, ...] = ()
-        self._batches: list[Batch] = []
+        self._batches: list[AnswerBatch] = []
 
     def marks(self, sentence: Sentence, only: int | None = None) -> tuple[Mark, ...]:
         """Return where marked texts are in a sentence; with `only`, those of one annotator."""
@@ -163,7 +168,7 @@ class MarkedTexts:
                     marks.append(mark)
         return tuple(sorted(marks))
 
-    def _rules(self) -> list[Batch]:
+    def _rules(self) -> list[AnswerBatch]:
         """Return the batches that are not undone, the newest first; read when there is a change."""
         counts = select(
             func.max(batches.c.id), func.max(batches.c.undone_at), func.count(batches.c.undone_at)

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from seqmix.errors import ConfigError, SeqMixError
-from seqmix.serve.labelstudio.predictions import Prediction
+from seqmix.serve.labelstudio.predictions import TaskPrediction
 from seqmix.serve.labelstudio.tasks import Json
 
 _PAGE = 200
@@ -64,7 +64,7 @@ class LabelStudioClient:
         self._opener = build_opener(_NoRedirects)
         self._access = ("", 0.0)  # what a personal access token was exchanged for, and when
 
-    def push(self, project: int, version: str, predictions: Iterable[Prediction]) -> None:
+    def push(self, project: int, version: str, predictions: Iterable[TaskPrediction]) -> None:
         """Put predictions there."""
         waiting = iter(predictions)
         while batch := list(islice(waiting, _PAGE)):

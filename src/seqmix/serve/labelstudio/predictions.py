@@ -36,7 +36,7 @@ _MIDDLE, _LAST = 0.5, 1.0  # the scores of a task nothing is known of, and of on
 
 
 @dataclass(frozen=True)
-class Prediction:
+class TaskPrediction:
     """What a task is predicted to be, and how soon it should be labeled."""
 
     task: int
@@ -61,7 +61,7 @@ class Current:
         return (bisect_left(self.confidences, confidence) + 0.25) / (len(self.places) + 0.5)
 
 
-class Predictions:
+class TaskPredictions:
     """The predictions of one project; `load` returns what the tagger in a folder suggests."""
 
     def __init__(self, mirror: Mirror, load: Callable[[Path | str], Suggest]) -> None:
@@ -95,7 +95,7 @@ class Predictions:
 
     def of(
         self, tasks: Sequence[tuple[int, Json]], labeling: Labeling, live: bool = True
-    ) -> list[Prediction | None]:
+    ) -> list[TaskPrediction | None]:
         """Return the predictions of tasks; none before there is an order or without a text.
 
         Where the ranking has no suggestion, the tagger is asked, if it is to be `live`.
@@ -108,7 +108,7 @@ class Predictions:
 
     def _of_page(
         self, tasks: Sequence[tuple[int, Json]], current: Current, labeling: Labeling, live: bool
-    ) -> list[Prediction | None]:
+    ) -> list[TaskPrediction | None]:
         texts = {id: sentence_of(id, data, labeling) for id, data in tasks}
         spans, places = self._stored(texts, current), dict(current.places or {})
         asked = [(id, text) for id, text in texts.items() if text and text.tokens]
@@ -120,17 +120,19 @@ class Predictions:
                 suggested = suggestion(guess, self.mirror.project.settings.tags)
                 spans[id] = suggested["spans"]
                 places.setdefault(id, current.place(suggested["confidence"]))
-        predictions: list[Prediction | None] = []
+        predictions: list[TaskPrediction | None] = []
         for id, _ in tasks:
             text = texts[id]
             if text is None:
                 predictions.append(None)
                 continue
             score = places.get(id, _MIDDLE if text.tokens else _LAST)
-            predictions.append(Prediction(id, score, results(text, spans.get(id, ()), labeling)))
+            predictions.append(
+                TaskPrediction(id, score, results(text, spans.get(id, ()), labeling))
+            )
         return predictions
 
-    def ordered(self, labeling: Labeling) -> Iterator[Prediction]:
+    def ordered(self, labeling: Labeling) -> Iterator[TaskPrediction]:
         """Yield the predictions of all tasks without an answer, in order."""
         current = self.refresh()
         for page in paged(
@@ -141,7 +143,9 @@ class Predictions:
             waiting = {id for id in rows if rows[id].state in (NEW, SKIPPED)}
             for (id, _), prediction in zip(tasks, self.of(tasks, labeling, False), strict=True):
                 if id in waiting:
-                    yield prediction or Prediction(id, (current.places or {}).get(id, _LAST), [])
+                    yield prediction or TaskPrediction(
+                        id, (current.places or {}).get(id, _LAST), []
+                    )
 
     def _stored(self, texts: dict[int, Sentence | None], current: Current) -> dict[int, Any]:
         """Return the spans of tasks that are ranked, audited or answered on seqmix's page."""

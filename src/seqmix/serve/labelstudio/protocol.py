@@ -16,7 +16,7 @@ from seqmix.serve.labelstudio.client import LabelStudioClient
 from seqmix.serve.labelstudio.external import ANNOTATION, TASK, TaskCounts
 from seqmix.serve.labelstudio.labeling import Labeling, parse_labeling
 from seqmix.serve.labelstudio.mirror import NOT_YET, Mirror
-from seqmix.serve.labelstudio.predictions import Predictions, Suggest
+from seqmix.serve.labelstudio.predictions import Suggest, TaskPredictions
 from seqmix.serve.labelstudio.sync import Sync
 from seqmix.serve.labelstudio.tasks import (
     Annotation,
@@ -39,7 +39,7 @@ _DELETED = {
 
 
 @dataclass(frozen=True)
-class Parts:
+class BackendParts:
     """What a backend is put together from."""
 
     open: Callable[[], Project]  # the project in the folder
@@ -52,11 +52,11 @@ class Parts:
 class Backend:
     """One Label Studio project, served from one project folder."""
 
-    def __init__(self, folder: Path, parts: Parts) -> None:
+    def __init__(self, folder: Path, parts: BackendParts) -> None:
         self.folder, self.parts = folder, parts
         self._opening = threading.RLock()
         self._mirror: Mirror | None = None
-        self._predictions: Predictions | None = None
+        self._predictions: TaskPredictions | None = None
         self._sync: Sync | None = None
         self._trainer: Supervisor | None = None
 
@@ -190,7 +190,7 @@ class Backend:
         project = self.parts.open()
         try:
             mirror = Mirror(project)
-            predictions = Predictions(mirror, self.parts.load)
+            predictions = TaskPredictions(mirror, self.parts.load)
             # the newest tagger is loaded first, so that the first prediction need not wait
             predictions.refresh()
         except BaseException:

@@ -17,7 +17,7 @@ from seqmix.serve.labelstudio.client import LabelStudioClient
 from seqmix.serve.labelstudio.external import read_value
 from seqmix.serve.labelstudio.labeling import Labeling
 from seqmix.serve.labelstudio.mirror import Mirror
-from seqmix.serve.labelstudio.predictions import Prediction, Predictions
+from seqmix.serve.labelstudio.predictions import TaskPrediction, TaskPredictions
 from seqmix.serve.labelstudio.tasks import annotations_of, data_of, id_of
 from seqmix.serve.progress.estimates import Estimates
 
@@ -30,7 +30,7 @@ class Sync:
     """The thread of one project; without a client nothing is fetched or pushed."""
 
     def __init__(
-        self, mirror: Mirror, predictions: Predictions, client: LabelStudioClient | None = None
+        self, mirror: Mirror, predictions: TaskPredictions, client: LabelStudioClient | None = None
     ) -> None:
         self.mirror, self.predictions, self.client = mirror, predictions, client
         self.error = ""
@@ -103,20 +103,20 @@ class Sync:
         if len(new) > _BATCH:
             self._seen = -1
 
-    def _later(self, ids: list[int], labeling: Labeling) -> Iterator[Prediction]:
+    def _later(self, ids: list[int], labeling: Labeling) -> Iterator[TaskPrediction]:
         rows = self.mirror.tasks(ids)
         tasks = [(id, read_value(row)) for id, row in rows.items()]
         for (id, _), prediction in zip(tasks, self.predictions.of(tasks, labeling), strict=True):
-            yield prediction or Prediction(id, 1.0, [])
+            yield prediction or TaskPrediction(id, 1.0, [])
 
     def _push(
         self,
         client: LabelStudioClient,
         project: int,
         version: str,
-        predictions: Iterable[Prediction],
+        predictions: Iterable[TaskPrediction],
     ) -> None:
-        def noted() -> Iterator[Prediction]:
+        def noted() -> Iterator[TaskPrediction]:
             for prediction in predictions:
                 self._sent.add(prediction.task)
                 yield prediction

@@ -23,7 +23,7 @@ from seqmix.serve.predictor.routes import Predictor, predict_routes, state_route
 from seqmix.serve.store.records import Annotator
 from seqmix.serve.web.credentials import Tokens
 from seqmix.serve.web.errors import add_error_handlers, error_responses
-from seqmix.serve.web.security import Guard, Hosts, Limits
+from seqmix.serve.web.security import Hosts, Limits, SecurityMiddleware
 
 EVERY = 1.0  # seconds between two looks at the model's files
 LIMITS = Limits(rate=2000.0, burst=4000.0)  # one token may have many clients; the queue is bounded
@@ -65,7 +65,7 @@ def create_app(
     add_error_handlers(app)
     tokens = Tokens(lambda token: None, (token, Annotator(0, "client")))
     guard, larger = (
-        Guard(app, tokens, _AnyName(), each, no_token=_NO_TOKEN)
+        SecurityMiddleware(app, tokens, _AnyName(), each, no_token=_NO_TOKEN)
         for each in (limits, replace(limits, body=max(limits.body, BODY)))
     )
     return _Measured(TokenInPath(guard, larger), metrics)

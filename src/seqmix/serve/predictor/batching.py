@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from seqmix.data.sentence import Sentence
-from seqmix.serve.predictor.model import Model, TokenPath
+from seqmix.serve.predictor.model import ServedTagger, TokenPath
 
 Input = str | Sequence[str]  # a text, or its tokens
 _BATCH = 4096  # tokens, or characters of texts divided by what a token takes
@@ -41,7 +41,7 @@ class FullError(Exception):
 
 @dataclass
 class _Request:
-    model: Model  # of the moment when it came: one request, one model
+    model: ServedTagger  # of the moment when it came: one request, one model
     n: int
     inputs: Sequence[Input]
     done: asyncio.Future[list[Tagged]]
@@ -73,7 +73,7 @@ class Batcher:
         self._arrived = asyncio.Event()
         self._pace = 0.01  # seconds a sentence takes, of late
 
-    async def tag(self, model: Model, inputs: Sequence[Input], n: int) -> list[Tagged]:
+    async def tag(self, model: ServedTagger, inputs: Sequence[Input], n: int) -> list[Tagged]:
         """Return the n best paths of each sentence."""
         if not inputs:
             return []
@@ -135,7 +135,7 @@ def _tag_batch(batch: Sequence[Part]) -> list[Tagged | Exception]:
     return [outcomes[place] for place in range(len(batch))]
 
 
-def _tag(model: Model, sentences: Sequence[Sentence], n: int) -> list[Tagged | Exception]:
+def _tag(model: ServedTagger, sentences: Sequence[Sentence], n: int) -> list[Tagged | Exception]:
     """Tag sentences; if that fails, one by one, so that only the one at fault gets the error."""
     try:
         paths = model.best_paths(sentences, n)

@@ -46,7 +46,7 @@ BestPaths = Callable[[Sequence[Sentence], int], Iterable[Sequence[TokenPath]]]
 
 
 @dataclass(frozen=True)
-class Model:
+class ServedTagger:
     """A tagger that is served."""
 
     version: str  # a digest: the same files have the same version
@@ -66,7 +66,7 @@ class Reloads:
 class ServedModel:
     """The model in a folder or file: `current` answers, `trouble` says why a newer one does not."""
 
-    def __init__(self, path: Path, load: Callable[[Path], Model]) -> None:
+    def __init__(self, path: Path, load: Callable[[Path], ServedTagger]) -> None:
         self.path, self._load = path, load
         self.trouble: str | None = None
         self.reloads = Reloads()
@@ -93,7 +93,7 @@ class ServedModel:
             self.current, self._loaded, self._refused = model, self._seen, None
             self.trouble, self.reloads.done = None, self.reloads.done + 1
 
-    def _tried(self) -> Model:
+    def _tried(self) -> ServedTagger:
         """Return the model now in the files, once it has tagged a sentence."""
         model = self._load(self.path)
         list(model.best_paths([_PROBE], 1))

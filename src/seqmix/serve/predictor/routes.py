@@ -19,7 +19,7 @@ from seqmix.serve.predictor.bodies import (
     TextBody,
 )
 from seqmix.serve.predictor.metrics import Metrics, metric, single
-from seqmix.serve.predictor.model import Model, ServedModel
+from seqmix.serve.predictor.model import ServedModel, ServedTagger
 from seqmix.serve.predictor.shapes import entities, labels_of, prediction
 from seqmix.serve.web.errors import error_responses
 from seqmix.serve.web.responses import reply
@@ -35,7 +35,7 @@ class Predictor:
     batcher: Batcher
     metrics: Metrics
 
-    async def tag(self, inputs: Sequence[Input], n: int = 1) -> tuple[Model, list[Tagged]]:
+    async def tag(self, inputs: Sequence[Input], n: int = 1) -> tuple[ServedTagger, list[Tagged]]:
         """Return the best paths of each sentence, and the model they come from."""
         model = self.served.current
         try:

@@ -20,7 +20,7 @@ from seqmix.serve.store.schema import generations
 from seqmix.serve.store.store import Store
 
 
-class Tags:
+class TagProgress:
     """The progress of each tag, computed at most every half minute."""
 
     def __init__(self, store: Store, every: float = 30.0) -> None:

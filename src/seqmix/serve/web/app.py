@@ -38,7 +38,7 @@ from seqmix.serve.web.routes.review import review_routes
 from seqmix.serve.web.routes.sources import source_routes
 from seqmix.serve.web.routes.tags import tag_routes
 from seqmix.serve.web.routes.team import team_routes
-from seqmix.serve.web.security import Guard, Hosts, Limits
+from seqmix.serve.web.security import Hosts, Limits, SecurityMiddleware
 
 PAGE = Path(__file__).parent / "page"
 _ROUTES = (
@@ -71,7 +71,7 @@ def create_app(
     limits: Limits | None = None,
     trainer: Callable[[], str | None] = lambda: None,
     page: Path = PAGE,
-) -> Guard:
+) -> SecurityMiddleware:
     """Return the application for a project.
 
     `owner` is a token that is valid for this run of the server, and whom it logs in; `trainer` says
@@ -100,7 +100,7 @@ def create_app(
         app.include_router(routes(context))
     _serve_page(app, page)
     add_error_handlers(app)
-    return Guard(
+    return SecurityMiddleware(
         app, Tokens(lambda token: annotator_by_token(project.store, token), owner), hosts, limits
     )
 

@@ -122,7 +122,7 @@ class RateLimiter:
         return 0.0 if left >= 1 else (1 - left) / self.limits.rate
 
 
-class Guard:
+class SecurityMiddleware:
     """The ASGI application in front of `app`; it puts the annotator into `scope["state"]`."""
 
     def __init__(

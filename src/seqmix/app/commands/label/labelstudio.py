@@ -120,7 +120,7 @@ def build_backend(
     from seqmix.app.project_config import project_config
     from seqmix.app.suggesting import guesses
     from seqmix.serve.labelstudio.client import LabelStudioClient
-    from seqmix.serve.labelstudio.protocol import Backend, Parts
+    from seqmix.serve.labelstudio.protocol import Backend, BackendParts
     from seqmix.serve.project import START, Project, create_project, open_project
     from seqmix.serve.settings import SETTINGS, ProjectSettings, change_settings, read_settings
     from seqmix.serve.trainer.supervisor import trainer_of
@@ -154,7 +154,7 @@ def build_backend(
 
     client = None if url is None else LabelStudioClient(url, key)
     load = lambda place: partial(guesses, load_tagger(place, device))  # noqa: E731
-    return Backend(folder, Parts(open_with_model, create, trainer_of, load, client))
+    return Backend(folder, BackendParts(open_with_model, create, trainer_of, load, client))
 
 
 def _explicit(file: Path | None, changes: Mapping[str, Any]) -> dict[str, Any]:

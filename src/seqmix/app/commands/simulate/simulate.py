@@ -17,7 +17,7 @@ from seqmix.app.reading.data import read_splits
 from seqmix.app.tracking import tracker
 from seqmix.data.samples import is_sample
 from seqmix.errors import ConfigError, DataError
-from seqmix.loop.events import Event, PhaseStarted, Report, RoundFinished
+from seqmix.loop.events import PhaseStarted, Report, RoundFinished, RunEvent
 from seqmix.loop.round_record import RoundRecord
 from seqmix.query.policies import POLICIES
 
@@ -111,7 +111,7 @@ def _reporter(rounds: int, follow: Callable[[RoundRecord], None]) -> Report:
         spinner.start()
     first: list[int] = []
 
-    def report(event: Event) -> None:
+    def report(event: RunEvent) -> None:
         if isinstance(event, PhaseStarted):
             first.append(event.round)
             if spinner is not None:

@@ -17,7 +17,7 @@ from seqmix.errors import ConfigError
 from seqmix.external.names import is_external, parse_external
 
 if TYPE_CHECKING:
-    from seqmix.serve.predictor.model import Model as ServedTagger
+    from seqmix.serve.predictor.model import ServedTagger
 
 _TOKEN = "SEQMIX_TOKEN"
 _GRACE, _DRAIN = 300, 1.0  # seconds after SIGTERM: to answer what waits, to take what is on its way
@@ -77,8 +77,7 @@ def _token() -> tuple[str, bool]:
 def load_model(name: Path) -> ServedTagger:
     """Return the tagger of this name, ready to be served."""
     from seqmix.app.taggers import digest_of, load_tagger
-    from seqmix.serve.predictor.model import Model as ServedTagger
-    from seqmix.serve.predictor.model import version_of
+    from seqmix.serve.predictor.model import ServedTagger, version_of
 
     tagger = load_tagger(name)
     version = version_of(digest_of(name) if is_external(name) else newest_model(name))

@@ -20,7 +20,7 @@ from seqmix.serve.store.store import Store
 
 
 @dataclass(frozen=True)
-class Batch:
+class AnswerBatch:
     """Answers that an annotator gave in one go."""
 
     id: int
@@ -55,14 +55,14 @@ def add_batch(
     return int(id)
 
 
-def read_batch(store: Store, batch_id: int) -> Batch:
+def read_batch(store: Store, batch_id: int) -> AnswerBatch:
     """Return a batch."""
     for batch in list_batches(store, batches.c.id == batch_id):
         return batch
     raise NotFoundError("batch", batch_id)
 
 
-def list_batches(store: Store, *where: Any) -> list[Batch]:
+def list_batches(store: Store, *where: Any) -> list[AnswerBatch]:
     """Return the batches that meet some conditions (default: all), the newest first."""
     newest = (
         select(batches, annotators.c.name)
@@ -72,7 +72,7 @@ def list_batches(store: Store, *where: Any) -> list[Batch]:
     )
     with store.reading() as conn:
         return [
-            Batch(
+            AnswerBatch(
                 row.id,
                 row.kind,
                 row.annotator_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from seqmix.serve.progress.by_tag import Tags
+from seqmix.serve.progress.by_tag import TagProgress
 from seqmix.serve.progress.confusion import confusion
 from seqmix.serve.web.context import Admin, Context, User
 from seqmix.serve.web.responses import reply
@@ -12,7 +12,7 @@ from seqmix.serve.web.responses import reply
 
 def progress_routes(context: Context) -> APIRouter:
     """Return the routes."""
-    routes, tags = APIRouter(prefix="/api"), Tags(context.store)
+    routes, tags = APIRouter(prefix="/api"), TagProgress(context.store)
 
     @routes.get("/tags/progress")
     def by_tag(user: User) -> Response:
