@@ -28,7 +28,7 @@ WAYS = ("float32", "int8", "compiled")
 def changed(tagger: Tagger, way: str) -> Tagger:
     """The encoder in another form."""
     if way == "compiled":
-        tagger._network.encoder.compile(dynamic=True)
+        tagger.network.encoder.compile(dynamic=True)
     return tagger.int8() if way == "int8" else tagger
 
 

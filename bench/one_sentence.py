@@ -40,7 +40,7 @@ def sentences_of(data: str | None, n: int) -> tuple[Tagger, list[Sentence]]:
 
 def batch_of(tagger: Tagger, sentence: Sentence) -> Batch:
     """What the network gets."""
-    return spread(tagger._pieces.encode([sentence.tokens]), tagger.device)[0]
+    return spread(tagger.pieces.encode([sentence.tokens]), tagger.device)[0]
 
 
 def calls_of(tagger: Tagger, batch: Batch) -> tuple[list[Part], list[Part]]:
@@ -70,11 +70,11 @@ def calls_of(tagger: Tagger, batch: Batch) -> tuple[list[Part], list[Part]]:
 
 def parts_of(tagger: Tagger, sentence: Sentence) -> dict[str, Part]:
     """The whole, and its parts."""
-    pieces, batch = tagger._pieces, batch_of(tagger, sentence)
+    pieces, batch = tagger.pieces, batch_of(tagger, sentence)
     products, attention = calls_of(tagger, batch)
 
     def cut() -> None:
-        pieces._encoded.clear(), pieces._pieces.clear()
+        pieces.cached_windows.clear(), pieces.cached_pieces.clear()
         pieces.encode([sentence.tokens])
 
     return {

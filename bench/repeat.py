@@ -53,7 +53,7 @@ def trained(args: argparse.Namespace) -> list[str]:
             tagger = Tagger(settings=Settings(steps=args.steps)).fit(
                 chosen, np.random.default_rng(1), tags
             )
-        weights = [value.cpu().numpy().tobytes() for value in tagger._network.state_dict().values()]
+        weights = [value.cpu().numpy().tobytes() for value in tagger.network.state_dict().values()]
         found.append(f"{zlib.crc32(b''.join(weights))} {time.perf_counter() - began:.3f}")
     return found
 
@@ -67,7 +67,7 @@ def _wait(gate: Path) -> None:
 
 def poisoned() -> None:
     """Free memory of the GPU is NaN before every stretch of steps."""
-    run = cuda_graphs._Stage.run
+    run = cuda_graphs.Stage.run
 
     def spoiled(*given: Any) -> list[float]:
         sizes = [2**k for k in range(7, 26)] * 3 + [3 * 2**k for k in range(6, 22)] * 2
@@ -75,7 +75,7 @@ def poisoned() -> None:
             del tensor
         return run(*given)
 
-    cuda_graphs._Stage.run = spoiled  # type: ignore[method-assign]
+    cuda_graphs.Stage.run = spoiled  # type: ignore[method-assign]
 
 
 def beside(args: argparse.Namespace) -> list[str]:

@@ -40,7 +40,7 @@ def ours(tagger: Tagger, sentences: list[Sentence]) -> np.ndarray:
 
 def per_sentence(tagger: Tagger, sentences: list[Sentence]) -> np.ndarray:
     """As small-text's documentation has it, with one row a token instead of one a document."""
-    tokenizer, network, found = tagger._tokenizer, tagger._network, []
+    tokenizer, network, found = tagger.tokenizer, tagger.network, []
     for first in range(0, len(sentences), _MINI):
         mini = sentences[first : first + _MINI]
         batch = tokenizer(
@@ -65,7 +65,7 @@ def per_sentence(tagger: Tagger, sentences: list[Sentence]) -> np.ndarray:
 
 def ready(tagger: Tagger, sentences: list[Sentence]) -> list[Batch]:
     """Batches as ours, cut, sorted and on the device."""
-    windows = tagger._pieces.encode(s.tokens for s in sentences)
+    windows = tagger.pieces.encode(s.tokens for s in sentences)
     chunks = [windows[i : i + CHUNK] for i in range(0, len(windows), CHUNK)]
     groups = [
         [chunk[i] for i in group]
@@ -115,7 +115,7 @@ if __name__ == "__main__":
         sentences = everything[:n]
         n = len(sentences)
         ours(tagger, everything[-100:]), per_sentence(tagger, everything[-100:])  # warm
-        tagger._pieces._encoded.clear()
+        tagger.pieces.cached_windows.clear()
         cold = seconds(partial(ours, tagger, sentences), device)
         batches = ready(tagger, sentences)
         bare(tagger, batches)

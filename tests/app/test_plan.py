@@ -121,14 +121,14 @@ def test_a_warm_start_leaves_the_last_tagger_as_it_was_so_that_teachers_differ(m
     made = plan([f"tagger.encoder={masked}", "training.lr=0.01"])
     fit, rng = made.learner.keywords["tagger"], np.random.default_rng
     first = fit(made.seed_set, 2, rng(0), None)
-    before = [p.clone() for p in first._network.parameters()]
+    before = [p.clone() for p in first.network.parameters()]
     one, two = (fit(made.seed_set, 2, rng(seed), first) for seed in (1, 2))
 
     weights = [
-        torch.cat([p.flatten() for p in tagger._network.parameters()])
+        torch.cat([p.flatten() for p in tagger.network.parameters()])
         for tagger in (first, one, two)
     ]
-    assert all(torch.equal(a, b) for a, b in zip(before, first._network.parameters(), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(before, first.network.parameters(), strict=True))
     assert not torch.equal(weights[0], weights[1]) and not torch.equal(weights[1], weights[2])
 
 

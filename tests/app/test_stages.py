@@ -94,7 +94,7 @@ def test_the_text_is_read_once_without_the_audit_and_again_when_it_has_doubled(p
     config = project_config(project.folder, project.settings)
     reading = AdaptedEncoder(project, config)
     assert (reading.encoder, reading.name, reading.due(40)) == (encoder, "", True)
-    audit = sum(sentence.id not in {s.id for s in reading._text(None)} for sentence in text(40))
+    audit = sum(sentence.id not in {s.id for s in reading.text(None)} for sentence in text(40))
     assert audit == 8
 
     reading.read(40, lambda: None)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from algorithm2 import perplexity
-from seqmix.augment.discriminator import Perplexity, _encode
+from seqmix.augment.discriminator import Perplexity, encode
 from seqmix.augment.score_range import ScoreRange
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
@@ -106,14 +106,12 @@ def test_the_papers_base_two_is_an_option(lm: str) -> None:
 def test_a_marker_of_chats_is_no_beginning_of_a_text(
     lm: str, bos: str | None, others: list[str], begins: str
 ) -> None:
-    _, tokenizer = load_language_model(lm)
+    model, tokenizer = load_language_model(lm)
     tokenizer = copy.deepcopy(tokenizer)
     tokenizer.add_tokens([*others, *([bos] if bos else [])], special_tokens=True)
     tokenizer.bos_token = bos
-    judge = Perplexity(lm)
-    judge._loaded = load_language_model(lm)[0], tokenizer
 
-    ids = _encode(("the", "Oslo"), tokenizer, judge._loaded[0])
+    ids = encode(("the", "Oslo"), tokenizer, model)
 
     assert ids[0] == tokenizer.convert_tokens_to_ids(begins)
 

@@ -14,7 +14,7 @@ TABLE = encoder_table()
 
 
 def ids(*words: str) -> list[int]:
-    return [TABLE._ids[word] for word in words]
+    return [TABLE.words.index(word) for word in words]
 
 
 def test_the_word_that_fits_the_sentence_is_chosen():

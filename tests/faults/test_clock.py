@@ -10,7 +10,7 @@ import pytest
 
 from seqmix.data.sentence import Sentence
 from seqmix.errors import StaleError
-from seqmix.serve.project_status import NOTE, _model
+from seqmix.serve.project_status import NOTE, model_status
 from seqmix.serve.store.annotators import add_annotator
 from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.current import current_answers
@@ -105,8 +105,8 @@ def test_a_trainer_that_died_before_the_clock_jumped_is_not_taken_for_alive(
 ) -> None:
     store.write_note(NOTE, {"phase": "training", "at": time.time(), "pid": 1})
     now = time.time()
-    assert _model(None, store.read_note(NOTE), None)["training"] is True
+    assert model_status(None, store.read_note(NOTE), None)["training"] is True
     monkeypatch.setattr(time, "time", lambda: now + jump)
 
-    assert _model(None, store.read_note(NOTE), None)["training"] is False
-    assert _model(Generation(1, 8), store.read_note(NOTE), None)["age_s"] >= 0
+    assert model_status(None, store.read_note(NOTE), None)["training"] is False
+    assert model_status(Generation(1, 8), store.read_note(NOTE), None)["age_s"] >= 0

@@ -88,7 +88,7 @@ def test_what_is_read_in_parts_is_what_is_read_at_once(
     sentences = list(formats.read(endless(tmp_path / "b.conll", 3000)))
     whole = next(Tagger.load(model).probabilities(sentences))
     states = next(Tagger.load(model).embeddings(sentences))
-    monkeypatch.setattr("seqmix.tagger.network._PLACES", 300)
+    monkeypatch.setattr("seqmix.tagger.network.PLACES", 300)
 
     assert next(Tagger.load(model).probabilities(sentences)) == pytest.approx(whole, abs=1e-5)
     assert next(Tagger.load(model).embeddings(sentences)) == pytest.approx(states, abs=1e-4)

@@ -116,9 +116,9 @@ def test_twice_as_many_spans_copy_twice_as_many_characters(read: Callable[[int],
 def test_twice_as_long_an_ace_document_is_twice_the_work(
     between: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = ace05._plain
+    plain = ace05.plain_text
     monkeypatch.setattr(
-        ace05, "_plain", lambda path: (Counted((actual := plain(path))[0]), *actual[1:])
+        ace05, "plain_text", lambda path: (Counted((actual := plain(path))[0]), *actual[1:])
     )
 
     def document(n: int) -> tuple[int, int]:

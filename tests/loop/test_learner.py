@@ -80,7 +80,7 @@ def test_duplicates_are_asked_once_and_empty_sentences_and_docstarts_never() -> 
 
 def test_committee_members_differ() -> None:
     gold = corpus()
-    members = small_learner(Pool.of(gold[20:], gold[:20]), 0)._committee()
+    members = small_learner(Pool.of(gold[20:], gold[:20]), 0).committee()
 
     assert len(members) == 3
     assert len({str(m.counts) for m in members}) == 3 and len({m.draw for m in members}) == 3
@@ -98,7 +98,7 @@ def test_a_committee_takes_the_steps_of_the_tagger_with_and_without_augmentation
         learner = small_learner(Pool.of(gold[20:], gold[:20]), 0, **made)
         learner.augment(gold[:20])
         learner.train()
-        learner._committee()
+        learner.committee()
 
     assert taken == [30] * 8
 

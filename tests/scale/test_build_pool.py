@@ -57,9 +57,9 @@ def test_a_pool_holds_every_sentence_once_in_the_order_of_its_digest(
 def test_repeats_are_found_anywhere_and_blocks_do_not_hang_on_the_shards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dedupe, "_HELD", 700)  # what goes to files goes there several times
-    monkeypatch.setattr(building, "_HELD", 1)
-    monkeypatch.setattr(building, "_FILE", 3000)  # files are dealt out again
+    monkeypatch.setattr(dedupe, "HELD", 700)  # what goes to files goes there several times
+    monkeypatch.setattr(building, "HELD", 1)
+    monkeypatch.setattr(building, "FILE_BYTES", 3000)  # files are dealt out again
     sentences = [
         *many(5000),
         *(Sentence(f"again{s.id}", s.tokens) for s in many(2500)),
@@ -110,8 +110,8 @@ def test_any_number_of_copies_takes_no_more_room_than_a_few(
         return in_order(read, counts)
 
     sizes: list[int] = []
-    in_order = building._in_order
-    monkeypatch.setattr(building, "_in_order", measured)
+    in_order = building.in_order
+    monkeypatch.setattr(building, "in_order", measured)
     copies = [Sentence(f"s{i}", ("one",) * 100) for i in range(5 * BLOCK)]
 
     pool = build_pool(copies, tmp_path / "pool")
@@ -128,8 +128,8 @@ def test_what_is_damaged_while_a_pool_is_built_is_one_line_and_leaves_nothing(
         file.write_bytes(file.read_bytes()[:-100])
         return in_order(read, counts)
 
-    in_order = building._in_order
-    monkeypatch.setattr(building, "_in_order", cut)
+    in_order = building.in_order
+    monkeypatch.setattr(building, "in_order", cut)
 
     with pytest.raises(DataError, match="cannot read this shard"):
         build_pool(many(1000), tmp_path / "pool")
@@ -147,7 +147,7 @@ def test_buckets_find_what_a_set_would(
     keys: list[int], held: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dedupe, "_HELD", held)
+        patch.setattr(dedupe, "HELD", held)
         buckets = Buckets(tmp_path_factory.mktemp("b") / "keys")
         for key in keys:
             buckets.add(key_of([str(key)]))
@@ -190,7 +190,7 @@ def test_two_sentences_with_one_id_are_refused_unless_called_by_their_content(
 def test_a_build_that_fails_leaves_nothing_and_what_a_killed_one_left_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "_HELD", 1)
+    monkeypatch.setattr(building, "HELD", 1)
     began: list[str] = []
 
     def broken() -> Iterator[Sentence]:
@@ -306,7 +306,7 @@ def test_a_long_row_group_is_several_units_with_the_blocks_of_the_whole(
         pa.table({"tokens": [list(s.tokens) for s in many(5 * BLOCK)]}), tmp_path / "a.parquet"
     )
     whole = units_in_place(tmp_path / "a.parquet")
-    monkeypatch.setattr("seqmix.scale.parquet._STRETCH", 2 * BLOCK)
+    monkeypatch.setattr("seqmix.scale.parquet.UNIT_ROWS", 2 * BLOCK)
 
     parts = units_in_place(tmp_path / "a.parquet")
 

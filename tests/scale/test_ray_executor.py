@@ -91,7 +91,7 @@ def test_actors_do_what_processes_do(nodes: Any, tmp_path: Path) -> None:
 def test_a_job_that_kills_its_workers_fails_and_loses_no_other(
     nodes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_executor, "_TRIES", 2)
+    monkeypatch.setattr(ray_executor, "TRIES", 2)
 
     ended = {
         event.job: event
@@ -107,7 +107,7 @@ def test_a_job_that_kills_its_workers_fails_and_loses_no_other(
 def test_a_cluster_that_has_not_what_is_asked_for_is_not_waited_for_forever(
     nodes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_executor, "_PATIENCE", 3.0)
+    monkeypatch.setattr(ray_executor, "PATIENCE", 3.0)
     with pytest.raises(
         RunError, match="no Ray worker started in 3 s; each asks for 1 CPU and 1 GPUs"
     ):

@@ -375,7 +375,7 @@ def test_the_files_load_as_the_starters(outcome, source, tmp_path, monkeypatch):
         (outcome.folder / source / "tokenizer.json").read_bytes()
     )
     monkeypatch.setattr(loader, "STARTER_FILES", tmp_path)
-    monkeypatch.setattr(loader, "_weights", loader._weights.__wrapped__)
+    monkeypatch.setattr(loader, "starter_weights", loader.starter_weights.__wrapped__)
 
     encoder, tokenizer = load_encoder(masked_lm=True)
     lm, _ = load_language_model()

@@ -200,9 +200,9 @@ def test_the_language_model_looks_back_only(causal):
 
 def test_files_that_do_not_fit_the_configuration_are_an_error(monkeypatch):
     """No silent random weights: a tensor that is missing is said."""
-    weights = dict(loader._weights("lm"))  # the loader keeps its own for the tests to come
+    weights = dict(loader.starter_weights("lm"))  # the loader keeps its own for the tests to come
     del weights["transformer.h.0.attn.c_attn.weight"]
-    monkeypatch.setattr(loader, "_weights", lambda which: weights)
+    monkeypatch.setattr(loader, "starter_weights", lambda which: weights)
 
     with pytest.raises(ModelError, match="do not fit"):
         load_language_model()

@@ -27,8 +27,7 @@ SENTENCES = [
 
 def started(encoder: str) -> tuple[Tagger, object]:
     tagger = Tagger(encoder).start(TAGS, np.random.default_rng(0))
-    _, pieces, _ = tagger._ready()
-    return tagger, pack(pieces.encode(s.tokens for s in SENTENCES))
+    return tagger, pack(tagger.pieces.encode(s.tokens for s in SENTENCES))
 
 
 def test_every_word_has_a_partner_of_another_sentence_at_its_place(bert: str) -> None:
@@ -54,7 +53,7 @@ def test_a_weight_of_one_changes_nothing_and_a_smaller_one_moves_only_towards_th
     still_bert: str,
 ) -> None:
     tagger, batch = started(still_bert)
-    network, _, _ = tagger._ready()
+    network = tagger.network
     partners = torch.arange(11, -1, -1)
     with torch.no_grad():
         plain = network.hidden(batch)
@@ -71,7 +70,7 @@ def test_a_weight_of_one_changes_nothing_and_a_smaller_one_moves_only_towards_th
 
 def test_words_can_be_mixed_on_their_way_into_a_layer(still_bert: str) -> None:
     tagger, batch = started(still_bert)
-    network, _, _ = tagger._ready()
+    network = tagger.network
     partners = torch.arange(11, -1, -1)
     seen = []
     watch = network.encoder.encoder.layer[1].register_forward_hook(

@@ -12,7 +12,7 @@ from torch import nn
 
 from seqmix.errors import ModelError
 from seqmix.tagger import Settings, Tagger
-from seqmix.tagger.model_size_check import _at_most
+from seqmix.tagger.model_size_check import at_most
 from tests.support import tiny
 
 
@@ -72,7 +72,7 @@ def test_more_tags_than_the_head_has_are_refused(model: Path) -> None:
 
 def test_only_the_networks_of_its_own_thread_are_counted() -> None:
     built = []
-    with _at_most(2):
+    with at_most(2):
         thread = Thread(target=lambda: built.append([nn.Linear(1, 1) for _ in range(5)]))
         thread.start()
         thread.join()

@@ -101,7 +101,7 @@ def test_weights_that_are_laid_out_once_give_the_same_bits(layer, then):
         products = [layer.multiply(inputs, then) for _ in range(PAYS + 2)]
         many = layer.multiply(inputs.repeat(FEW_ROWS, 1), then)
 
-    assert layer._packed is not None
+    assert layer.packed is not None
     assert all(torch.equal(products[0], product) for product in products)
     assert torch.allclose(many[:7], products[0], atol=1e-5)
 
@@ -137,7 +137,7 @@ def test_many_rows_and_weights_made_in_inference_mode_keep_no_copy(layer):
             layer(torch.randn(FEW_ROWS + 1, 48))
             made[0](torch.randn(2, 48))
 
-    assert layer._packed is None and made[0]._packed is None
+    assert layer.packed is None and made[0].packed is None
 
 
 def test_layers_that_are_not_in_float32_stay_as_they_are():
@@ -155,7 +155,7 @@ def network_and_batch(bert: str) -> tuple[Network, Batch]:
     tagger.start(TagSet(("O", "B-X", "I-X")), np.random.default_rng(0))
     texts = ("Lena lives in Oslo", "Rome", "Mary Smith works at Acme and visited Ada in Rome " * 3)
     sentences = [Sentence(str(i), tuple(text.split())) for i, text in enumerate(texts)]
-    windows = tagger._pieces.encode(sentence.tokens for sentence in sentences)
+    windows = tagger.pieces.encode(sentence.tokens for sentence in sentences)
     return tagger.network, spread(windows, tagger.device)[0]
 
 

@@ -144,7 +144,7 @@ def test_embeddings_are_the_states_of_the_encoder(taggers):
     (states,) = linear.embeddings([Sentence("x", ("Lena", "left", "Oslo"))])
     (rows,) = linear.probabilities([Sentence("x", ("Lena", "left", "Oslo"))])
     with torch.no_grad():
-        expected = torch.softmax(linear._network.classifier(torch.from_numpy(states)), 1).numpy()
+        expected = torch.softmax(linear.network.classifier(torch.from_numpy(states)), 1).numpy()
 
     np.testing.assert_allclose(rows, expected, atol=1e-6)
 
@@ -305,11 +305,11 @@ def test_predictions_do_not_depend_on_the_number_of_threads(tagger):
 
 def test_a_warm_start_goes_on_where_the_last_fit_ended(bert):
     tagger = Tagger(bert, "linear", Settings(steps=60, lr=3e-3)).fit(tiny.toy(), rng())
-    network, learned = tagger._network, np.concatenate(list(tagger.probabilities(tiny.toy())))
+    network, learned = tagger.network, np.concatenate(list(tagger.probabilities(tiny.toy())))
     tagger.settings = Settings(steps=1, lr=1e-6)
     tagger.fit(tiny.toy(), rng(1), warm=True)
 
-    assert tagger._network is network
+    assert tagger.network is network
     np.testing.assert_allclose(
         np.concatenate(list(tagger.probabilities(tiny.toy()))), learned, atol=1e-3
     )

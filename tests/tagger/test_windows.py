@@ -312,27 +312,27 @@ def test_a_tokenizer_that_pads_and_cuts_does_neither_here():
 
 
 def test_no_more_sentences_are_remembered_than_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(windows, "_MAX_SENTENCES", 3)
+    monkeypatch.setattr(windows, "MAX_SENTENCES", 3)
     own = WordPieces(TOKENIZER, 20)
     texts = [(f"w{i}", "in", "Lena") for i in range(8)]
 
     several = [
         [len(windows[0].ids) for windows in own.encode(texts[i : i + 2])] for i in range(0, 8, 2)
     ]
-    assert len(own._encoded) <= 3
+    assert len(own.cached_windows) <= 3
     at_once = [len(windows[0].ids) for windows in own.encode(texts)]
 
     assert [size for pair in several for size in pair] == at_once
-    assert len(own._encoded) <= 3
+    assert len(own.cached_windows) <= 3
 
 
 def test_no_more_words_are_known_than_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(windows, "_MAX_WORDS", 5)
+    monkeypatch.setattr(windows, "MAX_WORDS", 5)
     own, free = WordPieces(TOKENIZER, 20), WordPieces(TOKENIZER, 20)
     free.words(f"w{i}" for i in range(12))
 
     for first in range(0, 12, 3):
         some = [f"w{i}" for i in range(first, first + 3)]
-        assert own.words(some) == [free._pieces[word] for word in some]
-        assert len(own._pieces) <= 5
-    assert own.words(f"w{i}" for i in range(12)) == [free._pieces[f"w{i}"] for i in range(12)]
+        assert own.words(some) == [free.cached_pieces[word] for word in some]
+        assert len(own.cached_pieces) <= 5
+    assert own.words(f"w{i}" for i in range(12)) == [free.cached_pieces[f"w{i}"] for i in range(12)]

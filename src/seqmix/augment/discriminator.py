@@ -101,7 +101,7 @@ class Perplexity:
         if not families:
             return
         model, tokenizer = self._load()
-        encoded = [[_encode(tokens, tokenizer, model) for tokens in family] for family in families]
+        encoded = [[encode(tokens, tokenizer, model) for tokens in family] for family in families]
         shared = [_common_prefix(ids) if len(ids) > 1 else 1 for ids in encoded]  # 1: BOS alone
         longest = [max(map(len, ids)) for ids in encoded]
         order = sorted(range(len(families)), key=lambda f: (shared[f], -longest[f]))
@@ -198,9 +198,7 @@ def _language_model(name: str, device: str) -> tuple[PreTrainedModel, PreTrained
     return model.to(device), tokenizer
 
 
-def _encode(
-    tokens: Tokens, tokenizer: PreTrainedTokenizerFast, model: PreTrainedModel
-) -> list[int]:
+def encode(tokens: Tokens, tokenizer: PreTrainedTokenizerFast, model: PreTrainedModel) -> list[int]:
     """Return BOS and the ids of the text, cut to what the model can read."""
     config = model.config
     room = getattr(config, "max_position_embeddings", 0) or getattr(config, "n_positions", 1024)

@@ -151,7 +151,7 @@ def _quantized(model: Any, beside: Path) -> Any:
 
 def _metadata(tagger: Tagger, precision: str) -> dict[str, str]:
     """Return what the file says beside the graph."""
-    pieces = tagger._ready()[1]
+    pieces = tagger.pieces
     tokenizer, chain = pieces.tokenizer, tagger.network.chain
     description = {
         "encoder": tagger.encoder,

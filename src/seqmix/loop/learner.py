@@ -110,7 +110,7 @@ class ActiveLearner:
         """Return the scores of the n sentences to label next by id, best first."""
         self.pool.check(n)
         rng = generator(self.seed, self.round + 1, "query")
-        view = TaggerView(self.pool, self.tagger, self._committee, self.history, rng)
+        view = TaggerView(self.pool, self.tagger, self.committee, self.history, rng)
         scores = self.policy.choose(view, n, rng)
         self.pool.take(list(scores))  # refuses strangers
         return scores
@@ -197,7 +197,7 @@ class ActiveLearner:
             self.history.setdefault(id, []).append(list(paths[0].tags))
             del self.history[id][:-REMEMBERED]
 
-    def _committee(self) -> list[Tagger]:
+    def committee(self) -> list[Tagger]:
         """Train members that differ: each has its own seed and bootstrap sample."""
         labeled = self.training_set
         rng = generator(self.seed, self.round, "committee")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any, NoReturn, TypeVar, overload
@@ -22,7 +23,7 @@ from seqmix.onnx_runtime.chain import Floats, Ints
 from seqmix.onnx_runtime.model_file import INPUTS, OUTPUT, open_model
 from seqmix.protocols import Measure
 from seqmix.query.uncertainty import least_confidence_sum, margin, token_entropy
-from seqmix.tagger.paths import Path, paths_of
+from seqmix.tagger.paths import Path, best_tagged, paths_of
 from seqmix.tagger.windows import Windows, by_length, chunks, joined, sizes_of, word_places
 
 T = TypeVar("T")
@@ -124,10 +125,8 @@ class OnnxTagger:
         self, sentences: Iterable[Text], legal: bool = True, keep: bool = False
     ) -> Iterator[Sentence]:
         """Yield the sentences with their most probable tags; for the options see `best_paths`."""
-        for chunk in chunks(as_sentences(sentences)):
-            best = self.best_paths(chunk, legal=legal, keep=keep)
-            for sentence, paths in zip(chunk, best, strict=True):
-                yield sentence.with_tags(paths[0].tags)
+        best_paths = partial(self.best_paths, legal=legal, keep=keep)
+        yield from best_tagged(as_sentences(sentences), best_paths)
 
     def embeddings(self, sentences: Iterable[Text]) -> NoReturn:
         """Refuse: the file gives scores and nothing else."""

@@ -37,8 +37,8 @@ from seqmix.scale.shards import (
 
 SHARD = 100_000  # sentences
 IDS = ("given", "content")
-_HELD, _BYTES = 1 << 16, 1 << 26  # sentences, or their bytes, in memory before they are written
-_FILE = 1 << 28  # bytes of a file that is sorted in memory
+HELD, _BYTES = 1 << 16, 1 << 26  # sentences, or their bytes, in memory before they are written
+FILE_BYTES = 1 << 28  # bytes of a file that is sorted in memory
 Progress = Callable[[str, int], None]  # the phase, and how many sentences it has done
 
 
@@ -79,7 +79,7 @@ def _build(
     _deal(read, work / "read", counts)
     if not any((work / "read").iterdir()):
         raise DataError(none_left(counts))
-    ordered = whole_blocks(_in_order(work / "read", counts))
+    ordered = whole_blocks(in_order(work / "read", counts))
     blocks = _with_progress(ordered, partial(progress, "writing"))
     if ids == "content":
         pool = _write(blocks, out, shard_size, counts)
@@ -209,7 +209,7 @@ def _stretches(blocks: Iterable[Batch]) -> Iterator[Batch]:
     for block in blocks:
         held.append(block)
         if (
-            sum(part.num_rows for part in held) >= _HELD
+            sum(part.num_rows for part in held) >= HELD
             or sum(part.nbytes for part in held) >= _BYTES
         ):
             yield joined(held)
@@ -218,18 +218,18 @@ def _stretches(blocks: Iterable[Batch]) -> Iterator[Batch]:
         yield joined(held)
 
 
-def _in_order(folder: Path, counts: Counter[str], byte: int = 0) -> Iterator[Batch]:
+def in_order(folder: Path, counts: Counter[str], byte: int = 0) -> Iterator[Batch]:
     """Yield every sentence once in the order of digests, and remove the files.
 
     A file that is too large to be sorted in memory is split by the next byte.
     """
     for file in sorted(folder.iterdir()):
-        if file.stat().st_size > _FILE and byte < 7:
+        if file.stat().st_size > FILE_BYTES and byte < 7:
             part = file.with_suffix(".part")
             part.mkdir()
             _deal(_dealt(file), part, counts, byte + 1)
             file.unlink()
-            yield from _in_order(part, counts, byte + 1)
+            yield from in_order(part, counts, byte + 1)
             part.rmdir()
         else:
             whole = joined(list(_dealt(file)))

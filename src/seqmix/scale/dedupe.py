@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 KEY = 16  # bytes
 _RECORD = np.dtype([("high", "<u8"), ("low", "<u8"), ("at", "<i8")])
-_HELD = 1 << 18  # records in memory before they go to their files
+HELD = 1 << 18  # records in memory before they go to their files
 Places = NDArray[np.int64]
 
 
@@ -37,7 +37,7 @@ class Buckets:
         """Add the next key; places are counted from 0."""
         self._held += key
         self._met += 1
-        if self._met - self._stored == _HELD:
+        if self._met - self._stored == HELD:
             self._store()
 
     def __len__(self) -> int:

@@ -12,7 +12,7 @@ from seqmix.extras import import_extra
 from seqmix.scale.shards import BLOCK, Unit, as_data_error
 
 SUFFIX = ".parquet"
-_STRETCH = 16 * BLOCK  # rows per unit: row groups can be huge and are decoded from their start
+UNIT_ROWS = 16 * BLOCK  # rows per unit: row groups can be huge and are decoded from their start
 
 
 def parquet_units(path: Path) -> Iterator[Unit]:
@@ -23,8 +23,8 @@ def parquet_units(path: Path) -> Iterator[Unit]:
         ]
     first = 0
     for group, size in enumerate(sizes):
-        for start in range(0, size, _STRETCH):
-            yield Unit(str(path), group, first, start, min(start + _STRETCH, size))
+        for start in range(0, size, UNIT_ROWS):
+            yield Unit(str(path), group, first, start, min(start + UNIT_ROWS, size))
         first += size
 
 

@@ -22,9 +22,9 @@ from seqmix.scale.local_executor import JobEvent, Work, attempt
 
 J = TypeVar("J")
 AS_MANY_AS_FIT = 0  # workers
-_TRIES = 4  # for a job whose actor dies, and to start actors: nodes of a cluster come and go
+TRIES = 4  # for a job whose actor dies, and to start actors: nodes of a cluster come and go
 _PAUSE = 1.0  # seconds between two looks at what busy actors emitted
-_PATIENCE = 900.0  # seconds until a first actor has started; a growing cluster takes minutes
+PATIENCE = 900.0  # seconds until a first actor has started; a growing cluster takes minutes
 
 
 def run_jobs(
@@ -99,9 +99,9 @@ class _ActorPool(Generic[J]):
         """Yield what happened, after at most a second."""
         ready, _ = self.ray.wait([*self.busy, *self.starting], num_returns=1, timeout=_PAUSE)
         self._progressed = time.monotonic() if ready or self.busy else self._progressed
-        if time.monotonic() - self._progressed > _PATIENCE:
+        if time.monotonic() - self._progressed > PATIENCE:
             raise RunError(
-                f"no Ray worker started in {_PATIENCE:.0f} s; "
+                f"no Ray worker started in {PATIENCE:.0f} s; "
                 f"each asks for {self._demand}: check that a node has that much"
             )
         for ref in ready:
@@ -126,7 +126,7 @@ class _ActorPool(Generic[J]):
         except self.ray.exceptions.RayError as error:
             self._kill(actor)
             self.failed_starts += 1
-            if self.failed_starts >= _TRIES:
+            if self.failed_starts >= TRIES:
                 raise RunError(
                     f"Ray's workers do not start: {_last_line(error)}; "
                     "is seqmix[scale] on every node?"
@@ -142,10 +142,10 @@ class _ActorPool(Generic[J]):
         except self.ray.exceptions.RayError as error:  # actor, node or network failed
             self._kill(actor)
             self.deaths[id(job)] += 1
-            if self.deaths[id(job)] < _TRIES:
+            if self.deaths[id(job)] < TRIES:
                 self.waiting.appendleft(job)
             else:
-                died = f"its worker died {_TRIES} times ({_last_line(error)})"
+                died = f"its worker died {TRIES} times ({_last_line(error)})"
                 yield JobEvent("failed", job, f"{died}; if memory ran out, lower --workers")
             return
         yield from (JobEvent("emitted", job, item) for item in emitted)

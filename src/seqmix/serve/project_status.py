@@ -47,7 +47,7 @@ def status(
             # what an undo takes back
             "last": None if annotator_id is None else last_action(store, annotator_id),
         },
-        "model": _model(last, store.read_note(NOTE) or {}, trouble),
+        "model": model_status(last, store.read_note(NOTE) or {}, trouble),
         "audit": None if progress.audit is None else asdict(progress.audit),
         "forecast": _forecast(progress, settings, times),
         "goal": goal_of(counts, progress, settings, missing, times).to_json(),
@@ -122,7 +122,7 @@ def _progress(last: Generation | None, note: dict[str, Any], phase: str) -> floa
     return round(min(0.99, max(0.0, (time.time() - since) / before)), 2)
 
 
-def _model(
+def model_status(
     last: Generation | None, note: dict[str, Any], trouble: str | None
 ) -> dict[str, Any] | None:
     """Return the newest model and what the trainer does now; None before there is either."""

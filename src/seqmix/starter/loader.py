@@ -71,7 +71,7 @@ def load_encoder(
             model: PreTrainedModel = (
                 BertForMaskedLM(config) if masked_lm else BertModel(config, add_pooling_layer=False)
             )
-        weights = _weights("encoder")
+        weights = starter_weights("encoder")
         if not masked_lm:
             weights = {
                 key.removeprefix("bert."): value
@@ -94,7 +94,7 @@ def load_language_model(name: str = STARTER) -> tuple[PreTrainedModel, PreTraine
     if name == STARTER:
         with no_init_weights():
             model: PreTrainedModel = GPT2LMHeadModel(GPT2Config.from_dict(_config("lm")))
-        fill(model, _weights("lm"))
+        fill(model, starter_weights("lm"))
         return model.eval(), starter_tokenizer()
     gguf = sorted(Path(name).glob("*.gguf")) if Path(name).is_dir() else []
     options: dict[str, Any] = {"gguf_file": gguf[0].name} if gguf else {}
@@ -162,7 +162,8 @@ def _config(model: str) -> dict[str, Any]:
 
 
 @cache  # a loop loads the starter dozens of times; callers copy
-def _weights(model: str) -> dict[str, torch.Tensor]:
+def starter_weights(model: str) -> dict[str, torch.Tensor]:
+    """Return the weights of the starter's `encoder` or `lm`."""
     return read_int8(STARTER_FILES / f"{model}.int8.safetensors")
 
 

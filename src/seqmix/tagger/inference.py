@@ -127,6 +127,11 @@ def _delayed(items: Iterator[T], n: int) -> Iterator[T]:
     yield from held
 
 
+def states(hidden: torch.Tensor, sentences: Sequence[Sentence], ends: torch.Tensor) -> Tensors:
+    """Return the hidden states of words in float32."""
+    return (hidden.float(),)
+
+
 def by_sentence(tensors: Tensors, sentences: Sequence[Sentence]) -> list[NDArray[np.float32]]:
     """Cut the flat rows of words into those of each sentence."""
     rows, edges = tensors[0].numpy(), np.cumsum([0, *(len(s) for s in sentences)]).tolist()

@@ -41,7 +41,7 @@ def check_size(weights: Path, config: PretrainedConfig, n_tags: int) -> None:
     with safe_open(weights, "pt") as file:
         names = file.keys()
         stored = {key: tuple(file.get_slice(key).get_shape()) for key in names}
-    with _at_most(2 * len(stored) + _SPARE), torch.device("meta"), no_init_weights():
+    with at_most(2 * len(stored) + _SPARE), torch.device("meta"), no_init_weights():
         encoder = AutoModel.from_config(config, trust_remote_code=False)
     described = {
         f"encoder.{key}": tuple(value.shape) for key, value in encoder.state_dict().items()
@@ -70,7 +70,7 @@ def _dimensions(shape: tuple[int, ...]) -> str:
 
 
 @contextmanager
-def _at_most(parameters: int) -> Iterator[None]:
+def at_most(parameters: int) -> Iterator[None]:
     """Stop the building of a network that has more parameters than this, in this thread only."""
     thread, count = threading.get_ident(), 0
 

@@ -16,7 +16,7 @@ from seqmix.tagger.batches import Batch
 from seqmix.tagger.crf import Chain, log_partition, log_partition_by_halves, target_score
 from seqmix.tagger.on_cpu import is_short_cut, use_onednn, word_states
 
-_PLACES = 2**17  # read at once when predicting: twice what a batch of sentences has on a GPU
+PLACES = 2**17  # read at once when predicting: twice what a batch of sentences has on a GPU
 # Up to this many tags a GPU sums a CRF by halves: the arithmetic grows with their third power.
 _FEW_TAGS = 32
 # Encoders that can read packed rows, and whether their positions start behind the padding id.
@@ -92,7 +92,7 @@ class Network(nn.Module):
 
     def hidden(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
         """Return the last hidden state of each word's first piece [n_words, width]."""
-        if self.training or batch.ids.numel() <= _PLACES:
+        if self.training or batch.ids.numel() <= PLACES:
             return self._hidden(batch, mixup)
         return torch.cat(list(self._in_parts(batch, self._hidden)))[_order(batch)]
 
@@ -102,7 +102,7 @@ class Network(nn.Module):
         This waits for the device, which an ordinary batch must not.
         """
         width = batch.ids.shape[1]
-        rows = max(1, _PLACES // width)
+        rows = max(1, PLACES // width)
         places = batch.words[torch.argsort(batch.words)]
         for first in range(0, len(batch.ids), rows):
             ids, positions, segments = (
@@ -141,7 +141,7 @@ class Network(nn.Module):
 
     def forward(self, batch: Batch, mixup: Mixup | None = None) -> Tensor:
         """Return the emission scores [n_words, n_tags] in float32."""
-        if not self.training and batch.ids.numel() > _PLACES:
+        if not self.training and batch.ids.numel() > PLACES:
             return torch.cat(list(self._in_parts(batch, self._scores)))[_order(batch)]
         return self._scores(batch, mixup)
 

@@ -27,7 +27,7 @@ class OneDNNLinear(nn.Linear):
     layer that meets few rows again and again keeps a copy laid out: the same product, bit by bit.
     """
 
-    _few, _packed, _packed_from = 0, None, (0, 0)
+    _few, packed, _packed_from = 0, None, (0, 0)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return the product and the bias."""
@@ -52,15 +52,15 @@ class OneDNNLinear(nn.Linear):
         """Return the weights as oneDNN reads them, once that has paid."""
         weights = (self.weight._version, self.weight.data_ptr())  # training changes the first
         if self._packed_from != weights:
-            self._few, self._packed, self._packed_from = 0, None, weights
+            self._few, self.packed, self._packed_from = 0, None, weights
         self._few += 1
-        if self._packed is None and self._few > PAYS:
-            self._packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach(), FEW_ROWS)
-        return self.weight if self._packed is None else self._packed
+        if self.packed is None and self._few > PAYS:
+            self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach(), FEW_ROWS)
+        return self.weight if self.packed is None else self.packed
 
     def __getstate__(self) -> dict[str, object]:
         """Return what a copy takes along: tensors laid out cannot be copied."""
-        return {key: value for key, value in self.__dict__.items() if key != "_packed"}
+        return {key: value for key, value in self.__dict__.items() if key != "packed"}
 
 
 class _Product(torch.autograd.Function):

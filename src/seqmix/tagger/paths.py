@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from seqmix.data.sentence import Sentence
 from seqmix.data.tagset import TagSet
+from seqmix.tagger.windows import chunks
 
 
 @dataclass(frozen=True)
@@ -57,3 +58,12 @@ def paths_of(
         ]
         for sentence, by_word, *parts in zip(sentences, rows, *lists, strict=True)
     ]
+
+
+def best_tagged(
+    sentences: Iterable[Sentence], best_paths: Callable[[list[Sentence]], Iterable[list[Path]]]
+) -> Iterator[Sentence]:
+    """Yield the sentences with the tags of their best paths."""
+    for chunk in chunks(sentences):
+        for sentence, paths in zip(chunk, best_paths(chunk), strict=True):
+            yield sentence.with_tags(paths[0].tags)

@@ -28,13 +28,13 @@ from seqmix.tagger.encoders import device_of, pieces_of, pretrained
 from seqmix.tagger.int8 import quantized, refuse_quantized
 from seqmix.tagger.model_folders import load_encoder_of, load_weights, open_folder, write_folder
 from seqmix.tagger.network import Network
-from seqmix.tagger.paths import Path
+from seqmix.tagger.paths import Path, best_tagged
 from seqmix.tagger.settings import HEADS, Settings
 from seqmix.tagger.training.determinism import seeded
 from seqmix.tagger.training.loop import Progress, train
 from seqmix.tagger.training.memory import stretches
 from seqmix.tagger.training.schedule import TrainingSet, weights_of
-from seqmix.tagger.windows import WordPieces, chunks
+from seqmix.tagger.windows import WordPieces
 
 T = TypeVar("T")
 MAX_TAGS = 2000
@@ -154,6 +154,11 @@ class Tagger:
         return self._tokenizer
 
     @property
+    def pieces(self) -> WordPieces:
+        """How words are cut into pieces, and sentences into windows."""
+        return self._ready()[1]
+
+    @property
     def learning_rate(self) -> float:
         """The learning rate of the settings, or else the one that suits the encoder."""
         return self.settings.lr or default_learning_rate(self.encoder)
@@ -217,18 +222,13 @@ class Tagger:
         self, sentences: Iterable[Text], legal: bool = True, keep: bool = False
     ) -> Iterator[Sentence]:
         """Yield the sentences with their most probable tags; for the options see `best_paths`."""
-        for chunk in chunks(as_sentences(sentences)):
-            best = self.best_paths(chunk, legal=legal, keep=keep)
-            for sentence, paths in zip(chunk, best, strict=True):
-                yield sentence.with_tags(paths[0].tags)
+        best_paths = partial(self.best_paths, legal=legal, keep=keep)
+        yield from best_tagged(as_sentences(sentences), best_paths)
 
     def embeddings(self, sentences: Iterable[Text]) -> Iterator[NDArray[np.float32]]:
         """Yield the last hidden states of each sentence's tokens [n_tokens, width]."""
         empty = np.zeros((0, self.network.classifier.in_features), dtype=np.float32)
-        finish = inference.by_sentence
-        return self._map(
-            sentences, lambda states, *_: (states.float(),), finish, empty, hidden=True
-        )
+        return self._map(sentences, inference.states, inference.by_sentence, empty, hidden=True)
 
     def dropped(
         self, sentences: Iterable[Text], passes: int, rng: np.random.Generator
@@ -247,9 +247,8 @@ class Tagger:
         """Write weights, tokenizer, tag set and settings to a folder that `load` reads."""
         refuse_quantized(self.network)
         model = {"encoder": self.encoder, "head": self.head, "tags": list(self.tags)}
-        settings = asdict(self.settings) | {"epochs": self.settings.passes}
-        description = {**model, "settings": settings}
-        write_folder(FilePath(folder), description, self.network, self._tokenizer)
+        how = asdict(self.settings) | {"epochs": self.settings.passes}
+        write_folder(FilePath(folder), {**model, "settings": how}, self.network, self._tokenizer)
 
     @classmethod
     def load(cls, folder: FilePath | str, device: str | None = None) -> Tagger:

@@ -18,8 +18,8 @@ from seqmix.data.window_bounds import Ints, window_bounds, window_owners
 from seqmix.starter.guarded import MAX_LETTERS, plain_backend, tokenizing
 
 CHUNK = 4096  # sentences held at a time
-_MAX_SENTENCES = 30_000  # whose windows are cached
-_MAX_WORDS = 300_000  # whose pieces are cached, at some 400 bytes each: a crawl has no end of words
+MAX_SENTENCES = 30_000  # whose windows are cached
+MAX_WORDS = 300_000  # whose pieces are cached, at some 400 bytes each: a crawl has no end of words
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,17 @@ class WordPieces:
         self.tokenizer: PlainTokenizer = plain
         self.limit = limit
         self.before, self.after = plain.before, plain.after
-        self._pieces: dict[str, tuple[int, ...]] = {}
-        self._encoded: dict[tuple[str, ...], list[Window]] = {}
+        self.cached_pieces: dict[str, tuple[int, ...]] = {}
+        self.cached_windows: dict[tuple[str, ...], list[Window]] = {}
         self.room = max(1, limit - len(self.before) - len(self.after))  # pieces for words
         self.overlap = min(overlap, self.room // 4)
 
     def words(self, tokens: Iterable[str]) -> list[tuple[int, ...]]:
         """Return the pieces of each word; a word without any gets the unknown piece."""
         tokens = list(tokens)
-        new = [token for token in dict.fromkeys(tokens) if token not in self._pieces]
-        if len(self._pieces) + len(new) > _MAX_WORDS:
-            self._pieces = {}
+        new = [token for token in dict.fromkeys(tokens) if token not in self.cached_pieces]
+        if len(self.cached_pieces) + len(new) > MAX_WORDS:
+            self.cached_pieces = {}
             new = list(dict.fromkeys(tokens))
         if new:
             with tokenizing():
@@ -81,23 +81,26 @@ class WordPieces:
                     add_special_tokens=False,
                 )
             for token, encoding in zip(new, encodings, strict=True):
-                self._pieces[token] = tuple(encoding.ids) or (self.tokenizer.unknown,)
-        return [self._pieces[token] for token in tokens]
+                self.cached_pieces[token] = tuple(encoding.ids) or (self.tokenizer.unknown,)
+        return [self.cached_pieces[token] for token in tokens]
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> list[list[Window]]:
         """Return the windows of each sentence; an empty sentence has none."""
         texts = [tuple(tokens) for tokens in sentences]
-        cached = {tokens: self._encoded[tokens] for tokens in texts if tokens in self._encoded}
+        cached = {
+            tokens: self.cached_windows[tokens] for tokens in texts if tokens in self.cached_windows
+        }
         new = dict.fromkeys(tokens for tokens in texts if tokens not in cached)
         if new:
             self.words(dict.fromkeys(token for tokens in new for token in tokens))
             windows = {
-                tokens: self._windows([self._pieces[token] for token in tokens]) for tokens in new
+                tokens: self._windows([self.cached_pieces[token] for token in tokens])
+                for tokens in new
             }
-            if len(self._encoded) + len(windows) > _MAX_SENTENCES:
-                self._encoded = {}
-            if len(windows) <= _MAX_SENTENCES:
-                self._encoded.update(windows)
+            if len(self.cached_windows) + len(windows) > MAX_SENTENCES:
+                self.cached_windows = {}
+            if len(windows) <= MAX_SENTENCES:
+                self.cached_windows.update(windows)
             cached |= windows
         return [cached[tokens] for tokens in texts]
 

@@ -291,7 +291,7 @@ def test_the_browser_is_led_to_the_page_by_a_file_that_only_its_owner_can_read(m
     monkeypatch.setattr(module.webbrowser, "open", look)
     folder = Path(module.tempfile.gettempdir())
     before = set(folder.glob("seqmix-*.html"))
-    with module._browser_open("http://127.0.0.1:1/login?token=secret"):
+    with module.browser_open("http://127.0.0.1:1/login?token=secret"):
         until(lambda: opened)
 
     assert "token=secret" in opened[0][0]

@@ -479,7 +479,7 @@ def test_a_run_is_cleared_away_whole_before_it_starts_over(
         shutil, "rmtree", lambda *given, **more: None
     )  # killed before anything of it was removed
 
-    sweep_worker._clear(folder)
+    sweep_worker.clear_run(folder)
 
     assert not folder.exists(), "half removed it would be no run of ours, and refused for ever"
 

@@ -181,7 +181,7 @@ def test_a_name_that_ends_in_jsonl_is_written_as_lines(tmp_path: Path) -> None:
 def test_an_array_is_the_same_whatever_the_pieces_it_is_read_in(
     chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "_CHUNK", chunk)
+    monkeypatch.setattr(records, "CHUNK", chunk)
     tasks = [{"a": "x" * n, "b": [n, None, True, -1.5e3, {"é\\u00e9": '"]'}]} for n in range(30)]
     (tmp_path / "a.json").write_text(" \n" + json.dumps(tasks, indent=2) + "\n\n", encoding="utf-8")
 
@@ -233,7 +233,7 @@ def test_a_broken_array_is_named_with_its_line_and_the_start_of_what_stands_ther
 def test_a_broken_array_is_not_read_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "_CHUNK", 100)
+    monkeypatch.setattr(records, "CHUNK", 100)
     (tmp_path / "a.json").write_text("[{broken}, " + '{"a": 1}, ' * 1000 + "]")
     sizes: list[int] = []
     monkeypatch.setattr(

@@ -148,8 +148,8 @@ def test_an_undo_comes_to_a_batch_without_answers_in_its_turn(store, anna, bo):
 
 
 def test_many_answers_are_corrected_by_several_requests_in_one_batch(store, anna, monkeypatch):
-    monkeypatch.setattr("seqmix.serve.answers.mark_all._MOST", 4)
-    monkeypatch.setattr("seqmix.serve.answers.mark_all._TURN", 2)
+    monkeypatch.setattr("seqmix.serve.answers.mark_all.PER_REQUEST", 4)
+    monkeypatch.setattr("seqmix.serve.answers.mark_all.PER_TRANSACTION", 2)
     for i in range(1, 10):
         answer(store, f"s:{i}", anna, PER)
 

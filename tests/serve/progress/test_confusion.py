@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqmix.serve.progress.confusion import _differences, confusion
+from seqmix.serve.progress.confusion import confusion, mark_differences
 from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.queue import assign
 from seqmix.serve.store.records import Mark
@@ -79,7 +79,7 @@ MARKS = st.lists(
 
 @given(MARKS, MARKS)
 def test_each_mark_that_is_not_shared_is_in_one_difference(annas, bos):
-    differences = list(_differences(annas, bos))
+    differences = list(mark_differences(annas, bos))
 
     for place, mine, theirs in ((0, annas, bos), (1, bos, annas)):
         expected = sorted(mark.tag for mark in {*mine} - {*theirs})

@@ -8,14 +8,14 @@ from seqmix.query.answer_time import AnswerTime, TimedAnswer
 from seqmix.serve.progress.estimates import Point, Progress
 from seqmix.serve.progress.forecast import AuditForecast
 from seqmix.serve.progress.goal import goal_of
-from seqmix.serve.progress.pace import Times, _Row
+from seqmix.serve.progress.pace import AnswerRow, Times
 from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.records import Counts
 
 SETTINGS = ProjectSettings("p", ("PER",), audit_share=0.2, batch=10)
 CURVE = (Point(1, 10, 0.5, 0.2, 0.8),)
 SOON = Times(
-    AnswerTime(6.0, 0.0, 0.0), (_Row(1, "active", (), TimedAnswer(10, {}, 6.0)),)
+    AnswerTime(6.0, 0.0, 0.0), (AnswerRow(1, "active", (), TimedAnswer(10, {}, 6.0)),)
 )  # six seconds each
 
 

@@ -37,7 +37,7 @@ def together(store, *works):
     async def main():
         held = asyncio.ensure_future(turns.commit(gate.wait))
         await asyncio.sleep(0.05)
-        event.listen(store._engine, "commit", lambda conn: commits.append(1))
+        event.listen(store.engine, "commit", lambda conn: commits.append(1))
         waiting = [asyncio.ensure_future(turns.commit(work)) for work in works]
         await asyncio.sleep(0.05)
         gate.set()
@@ -145,7 +145,7 @@ def test_nobody_hears_of_an_answer_before_it_is_committed(own):
             time.sleep(0.2)  # long enough for the other thread to hear of it, had it been told
             heard.append(saving.done())
 
-        event.listen(own.store._engine, "commit", commit)
+        event.listen(own.store.engine, "commit", commit)
         saving = asyncio.ensure_future(turns.commit(save(own.store, "s0")))
         await saving
 

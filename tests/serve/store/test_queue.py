@@ -433,7 +433,7 @@ def test_next_save_skip_and_undo_look_things_up_and_never_read_a_table_through(t
             store, Generation(0, 0), [Rank(f"s:{i}", 1.0) for i in range(2000)], pause=lambda: None
         )
         ran: list[tuple[str, object]] = []
-        watched = store._engine
+        watched = store.engine
         event.listen(
             watched,
             "before_cursor_execute",

@@ -43,7 +43,7 @@ def test_a_training_has_a_share_and_a_time_left_from_its_first_step(hall):
     hall.tick(4)
     progress(2, 10, 0.5)
     assert hall.state[1:] == (0.2, 24)
-    hall.heart._note()
+    hall.heart.note()
     assert (hall.notes[-1]["share"], hall.notes[-1]["left"]) == (0.2, 24)
 
 

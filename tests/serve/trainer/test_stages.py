@@ -84,7 +84,7 @@ class Staged(Class):
 
 @pytest.fixture
 def staged(tmp_path, monkeypatch):
-    monkeypatch.setattr(stages, "_EVERY", 0.0)
+    monkeypatch.setattr(stages, "LOOK_EVERY", 0.0)
     with new_project(tmp_path / "staged", n=60, batch=4) as own:
         yield Staged(own)
 
@@ -135,7 +135,7 @@ def test_with_few_answers_there_are_no_teachers(tmp_path):
 
 
 def test_a_model_that_is_due_is_trained_between_two_steps_of_a_stage(staged: Staged, monkeypatch):
-    monkeypatch.setattr(stages, "_SHARE", 0.0)  # however slow this machine trains the first model
+    monkeypatch.setattr(stages, "SHARE", 0.0)  # however slow this machine trains the first model
     staged.answer(4)
     staged.trainer.step()
     due = iter([4])

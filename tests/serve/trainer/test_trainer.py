@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from dataclasses import replace
 from functools import partial
@@ -22,7 +24,7 @@ from seqmix.loop.learner import ActiveLearner
 from seqmix.query.selection import with_quota
 from seqmix.query.spec import PolicySpec
 from seqmix.serve.project import TRAIN_NOW, Project, create_project, open_project
-from seqmix.serve.project_status import NOTE, _model
+from seqmix.serve.project_status import NOTE, model_status
 from seqmix.serve.settings import ProjectSettings
 from seqmix.serve.store.annotators import add_annotator, annotator_by_token, find_annotator
 from seqmix.serve.store.answers import answer_version, save_answer
@@ -363,14 +365,16 @@ def test_a_training_that_fails_is_said_and_the_last_model_goes_on_serving(
     monkeypatch.setattr(school.trainer, "step", fails)
     monkeypatch.setattr(background.time, "sleep", pause)
     with pytest.raises(Enough):
-        background._train(school.trainer, background.Heartbeat(school.project, lambda job: job()))
+        background.train_until_changed(
+            school.trainer, background.Heartbeat(school.project, lambda job: job())
+        )
 
     noted = school.project.store.read_note(NOTE)
     assert (
         noted["failed"]
         and noted["phase"] == "the last training failed: the loss became nan at step 3 of 60"
     )
-    assert _model(None, noted, None)["training"] is False
+    assert model_status(None, noted, None)["training"] is False
 
 
 def test_a_trainer_ends_when_a_tag_is_added_so_that_it_is_built_anew(
@@ -381,7 +385,9 @@ def test_a_trainer_ends_when_a_tag_is_added_so_that_it_is_built_anew(
         background.time, "sleep", lambda seconds: store.write_note("tags", [*store.tags, "NEW"])
     )  # as another process does
 
-    background._train(school.trainer, background.Heartbeat(school.project, lambda job: job()))
+    background.train_until_changed(
+        school.trainer, background.Heartbeat(school.project, lambda job: job())
+    )
 
     assert store.tags[-1] == "NEW"
 
@@ -646,7 +652,7 @@ def test_a_trainer_that_dies_is_started_again_and_the_trouble_is_told(tmp_path):
     try:
         until(lambda: watched.pid is not None and watched.trouble() is None)
         first = watched.pid
-        watched._process.kill()
+        os.kill(watched.pid, signal.SIGKILL)
         until(lambda: watched.trouble() is not None)
         assert "signal 9" in watched.trouble()
         until(lambda: watched.pid not in (None, first))

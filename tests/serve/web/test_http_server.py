@@ -220,8 +220,8 @@ def test_the_same_trouble_of_the_event_loop_is_told_once(caplog: pytest.LogCaptu
 def test_the_limit_stays_below_what_the_system_lets_us_open() -> None:
     most = server(application, 1).config.http.peers.most  # type: ignore[union-attr]
 
-    assert 16 <= most <= connections._MOST
-    assert most + connections._BACKLOG < connections._descriptors()
+    assert 16 <= most <= connections.MOST_CONNECTIONS
+    assert most + connections.BACKLOG < connections.open_file_limit()
 
 
 def test_a_body_for_label_studio_that_does_not_arrive_is_given_up_on(

@@ -53,7 +53,7 @@ class Site:
     def __init__(self, **settings) -> None:
         self.looked_up: list[str] = []
         self.clock = Clock()
-        keys = Tokens(self.look_up, settings.pop("owner", None), self.clock)
+        keys = Tokens(lambda token: self.look_up(token), settings.pop("owner", None), self.clock)
         self.guard = SecurityMiddleware(inner, keys, clock=self.clock, **settings)
 
     def look_up(self, token: str):
@@ -189,7 +189,7 @@ def test_a_store_that_does_not_answer_is_a_constant_503_for_annotators_and_401_f
     site = Site()
     assert site.ask().status == 200
     site.clock.now += 3
-    site.guard.tokens._look_up = look_up
+    site.look_up = look_up
     answer = site.ask()
 
     assert (answer.status, answer.error) == (
@@ -205,7 +205,7 @@ def test_a_store_that_does_not_answer_is_a_constant_503_for_annotators_and_401_f
 def test_a_revoked_link_ends_within_two_seconds():
     site = Site()
     assert site.ask().status == 200
-    site.guard.tokens._look_up = lambda token: None
+    site.look_up = lambda token: None
     site.clock.now += 2
 
     assert site.ask().status == 401

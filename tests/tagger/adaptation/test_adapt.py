@@ -330,14 +330,14 @@ def test_a_step_in_which_nothing_is_hidden_does_no_harm(small, tmp_path):
 def test_two_in_a_hundred_sentences_are_held_out_and_twenty_at_least_of_two_hundred(
     n, share, expected
 ):
-    known, unseen = adapting._split([(str(i),) for i in range(n)], share, rng())
+    known, unseen = adapting.hold_out([(str(i),) for i in range(n)], share, rng())
 
     assert len(unseen) == expected
     assert sorted(known + unseen) == sorted((str(i),) for i in range(n))
 
 
 def test_copies_of_a_held_out_sentence_are_not_trained_on():
-    known, unseen = adapting._split([(str(i % 200),) for i in range(600)], 0.02, rng())
+    known, unseen = adapting.hold_out([(str(i % 200),) for i in range(600)], 0.02, rng())
 
     assert len(unseen) == len(set(unseen)) == 20
     assert not set(unseen) & set(known)

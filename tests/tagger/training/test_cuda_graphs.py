@@ -70,11 +70,11 @@ def test_sentences_of_less_weight_are_replayed_with_it(head, tmp_path):
 def test_a_stage_is_kept_and_starts_from_new_weights(tmp_path):
     settings = Settings(epochs=4, batch_size=10, lr=1e-3, dropout=0.0)
     first = check(write_bert, tmp_path, "linear", settings, toy(24))
-    stages = len(cuda_graphs._stages)
+    stages = len(cuda_graphs.stages)
 
     again = check(write_bert, tmp_path, "linear", settings, toy(24))
 
-    assert len(cuda_graphs._stages) == stages
+    assert len(cuda_graphs.stages) == stages
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
 
 
@@ -86,20 +86,20 @@ def check(kind, folder, head, settings, sentences):
     tagger = Tagger(encoder, head, settings, device="cpu").start(
         TagSet.of(sentences), np.random.default_rng(0)
     )
-    network, pieces, tags = tagger._ready()
+    network = tagger.network
     data = TrainingSet(
-        pieces.encode(s.tokens for s in sentences),
-        [tags.rows(s) for s in sentences],
+        tagger.pieces.encode(s.tokens for s in sentences),
+        [tagger.tag_set.rows(s) for s in sentences],
         (),
         weights_of(sentences),
     )
     replayed = deepcopy(network)
     losses: list[list[float]] = [[], []]
     for trained, log, run in (
-        (network, losses[0], loop._run_steps),
-        (replayed, losses[1], loop._replay_steps),
+        (network, losses[0], loop.run_steps),
+        (replayed, losses[1], loop.replay_steps),
     ):
-        before, loop._runner = loop._runner, lambda *_, run=run: run
+        before, loop.runner_for = loop.runner_for, lambda *_, run=run: run
         try:
             loop.train(
                 trained,
@@ -110,7 +110,7 @@ def check(kind, folder, head, settings, sentences):
                 lambda done, total, loss, log=log: log.append(loss),
             )
         finally:
-            loop._runner = before
+            loop.runner_for = before
     pairs = zip(network.named_parameters(), replayed.named_parameters(), strict=True)
     for (name, a), (_, b) in pairs:
         if not name.endswith("key.bias"):  # its gradient is 0 but for rounding, which Adam blows up

@@ -63,7 +63,7 @@ def test_beside_other_work_on_the_gpu_the_same_seed_gives_the_same_bytes(head):
         tagger = Tagger("starter", head, Settings(steps=150), "cuda").fit(
             long(256), np.random.default_rng(0)
         )
-        return {name: value.clone() for name, value in tagger._network.state_dict().items()}
+        return {name: value.clone() for name, value in tagger.network.state_dict().items()}
 
     alone, stop = weights(), threading.Event()
 

@@ -59,9 +59,9 @@ def test_dropout_is_drawn_from_the_seed(bert):
     for seed in (1, 1, 2):
         tagger = Tagger(bert, "linear", Settings(steps=1)).fit(tiny.toy(8), rng())
         loop.train(
-            tagger._network,
+            tagger.network,
             TrainingSet(
-                network._pieces.encode(s.tokens for s in tiny.toy(8)),
+                network.pieces.encode(s.tokens for s in tiny.toy(8)),
                 [tagger.tag_set.rows(s) for s in tiny.toy(8)],
             ),
             Settings(steps=1, dropout=0.5),
@@ -145,8 +145,8 @@ def test_training_only_the_seen_embeddings_changes_nothing(kind, request, monkey
     monkeypatch.setattr(loop, "only_seen_embeddings", every_row)
     plain = Tagger(folder, "crf", settings).fit(corpus, rng())
 
-    expected = dict(plain._network.named_parameters())
-    actual = dict(quick._network.named_parameters())
+    expected = dict(plain.network.named_parameters())
+    actual = dict(quick.network.named_parameters())
     assert actual.keys() == expected.keys()
     for name in expected:
         torch.testing.assert_close(actual[name], expected[name], atol=1e-6, rtol=0, msg=name)
@@ -157,19 +157,19 @@ def test_unseen_embedding_rows_decay_and_come_back(still_bert):
     before = Tagger(still_bert, "linear", Settings(steps=1, lr=1e-9)).fit(tiny.toy(4), rng())
     after = Tagger(still_bert, "linear", settings).fit(tiny.toy(4), rng())
 
-    unseen = after._tokenizer.convert_tokens_to_ids(["Z", "##Z", "9"])
+    unseen = after.tokenizer.convert_tokens_to_ids(["Z", "##Z", "9"])
     old, new = (
-        tagger._network.encoder.get_input_embeddings().weight[unseen] for tagger in (before, after)
+        tagger.network.encoder.get_input_embeddings().weight[unseen] for tagger in (before, after)
     )
     rates = [1e-2 * min(step + 1, (10 - step) / 9) for step in range(10)]
     torch.testing.assert_close(
         new, old * math.prod(1 - rate * 0.1 for rate in rates), atol=1e-6, rtol=1e-5
     )
-    assert len(after._network.encoder.get_input_embeddings().weight) == len(after._tokenizer)
+    assert len(after.network.encoder.get_input_embeddings().weight) == len(after.tokenizer)
 
 
 def test_biases_and_layer_norms_are_not_decayed(bert):
-    network = Tagger(bert, "crf", Settings(steps=1)).fit(tiny.toy(4), rng())._network
+    network = Tagger(bert, "crf", Settings(steps=1)).fit(tiny.toy(4), rng()).network
     names = {id(parameter): name for name, parameter in network.named_parameters()}
     decayed = {
         names.pop(id(p)): group["weight_decay"]
@@ -323,5 +323,5 @@ def test_a_training_that_is_broken_off_leaves_a_tagger_that_predicts_without_dro
 
     one, two = (np.concatenate(list(tagger.probabilities(tiny.toy(4)))) for _ in range(2))
     assert np.array_equal(one, two)
-    assert len(tagger._network.encoder.get_input_embeddings().weight) == len(tagger._tokenizer)
+    assert len(tagger.network.encoder.get_input_embeddings().weight) == len(tagger.tokenizer)
     assert torch.equal(torch.get_rng_state(), state)

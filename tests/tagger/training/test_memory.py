@@ -93,7 +93,7 @@ def test_a_batch_that_does_not_fit_is_trained_in_parts_and_gives_the_same_weight
         parted = fitted(still_bert, head)
 
     for (name, a), (_, b) in zip(
-        whole._network.named_parameters(), parted._network.named_parameters(), strict=True
+        whole.network.named_parameters(), parted.network.named_parameters(), strict=True
     ):
         if not name.endswith("key.bias"):  # its gradient is 0 but for rounding, which Adam blows up
             assert torch.allclose(a, b, atol=1e-4), name
@@ -150,16 +150,16 @@ def test_replayed_steps_that_do_not_fit_are_done_one_by_one(still_bert, monkeypa
     def run(self, *given):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    monkeypatch.setattr(cuda_graphs._Stage, "run", run)
-    monkeypatch.setattr(loop, "_runner", lambda *_: loop._replay_steps)
+    monkeypatch.setattr(cuda_graphs.Stage, "run", run)
+    monkeypatch.setattr(loop, "runner_for", lambda *_: loop.replay_steps)
     with caplog.at_level(logging.WARNING):
         actual = fitted(still_bert, "linear")
 
     assert all(
         torch.equal(a, b)
-        for a, b in zip(expected._network.parameters(), actual._network.parameters(), strict=True)
+        for a, b in zip(expected.network.parameters(), actual.network.parameters(), strict=True)
     )
-    assert "step by step" in caplog.text and not cuda_graphs._stages
+    assert "step by step" in caplog.text and not cuda_graphs.stages
 
 
 def poisoned(monkeypatch, step: int) -> None:
@@ -174,12 +174,12 @@ def poisoned(monkeypatch, step: int) -> None:
     monkeypatch.setattr(Network, "word_loss", loss)
 
 
-@pytest.mark.parametrize("runner", [loop._run_steps, loop._replay_steps])
+@pytest.mark.parametrize("runner", [loop.run_steps, loop.replay_steps])
 def test_a_loss_that_is_no_number_names_the_step_and_its_sentences(still_bert, monkeypatch, runner):
     sentences = tiny.toy(24)
     chosen = next(batch for i, batch in enumerate(_drawn(still_bert, sentences)) if i == 4)
     poisoned(monkeypatch, 5)
-    monkeypatch.setattr(loop, "_runner", lambda *_: runner)
+    monkeypatch.setattr(loop, "runner_for", lambda *_: runner)
 
     with pytest.raises(ModelError) as caught:
         Tagger(still_bert, "linear", Settings(epochs=2, batch_size=8, dropout=0.0), "cpu").fit(
@@ -227,15 +227,15 @@ def test_weights_spoiled_by_the_last_step_are_noticed(still_bert, monkeypatch):
 @pytest.mark.parametrize("warm", [False, True])
 def test_a_training_that_is_lost_leaves_the_last_good_tagger(still_bert, monkeypatch, warm):
     tagger = Tagger(still_bert, "linear", Settings(steps=3), "cpu").fit(tiny.toy(8), rng())
-    before = deepcopy(tagger._network.state_dict())
+    before = deepcopy(tagger.network.state_dict())
     poisoned(monkeypatch, 2)
 
     with pytest.raises(ModelError, match="nan at step 2"):
         tagger.fit(tiny.toy(8), rng(1), warm=warm)
 
-    after = tagger._network.state_dict()
+    after = tagger.network.state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
-    assert not tagger._network.training
+    assert not tagger.network.training
 
 
 @pytest.mark.gpu
@@ -283,13 +283,12 @@ def test_a_gpu_that_is_too_small_still_trains(head, caplog):
     assert all(np.isfinite(probs).all() for probs in tagger.probabilities(long[:4]))
 
 
-def test_an_endless_sentence_is_trained_on_in_its_labeled_stretches(monkeypatch):
-    monkeypatch.setattr(memory, "_STRETCH", 2)
+def test_an_endless_sentence_is_trained_on_in_its_labeled_stretches():
     sentence = Sentence(
         "s", ("Lena", "left", "for", "Rome", "today"), ("B-PER", "O", None, None, "O")
     )
 
-    assert [(s.id, s.tokens, s.tags) for s in memory.stretches(sentence)] == [
+    assert [(s.id, s.tokens, s.tags) for s in memory.stretches(sentence, longest=2)] == [
         ("s+0", ("Lena", "left"), ("B-PER", "O")),
         ("s+4", ("today",), ("O",)),
     ]

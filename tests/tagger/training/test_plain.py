@@ -34,7 +34,7 @@ def test_only_long_trainings_of_the_starter_have_a_rate_of_their_own(
     adapted = {"format_version": 1, "base": "starter"}
     (tmp_path / "adapted").mkdir()
     (tmp_path / "adapted/adapt.json").write_text(json.dumps(adapted), encoding="utf-8")
-    monkeypatch.setattr(plain, "_LONG_RATE", 1e-4)
+    monkeypatch.setattr(plain, "LONG_RATE", 1e-4)
     monkeypatch.chdir(tmp_path)
 
     assert plain_rate(encoder, steps) == rate
@@ -52,7 +52,7 @@ def test_only_long_trainings_of_the_starter_have_a_rate_of_their_own(
     ],
 )
 def test_what_was_said_about_steps_and_rate_is_obeyed(settings, steps, rate, monkeypatch):
-    monkeypatch.setattr(plain, "_LONG_RATE", 1e-4)
+    monkeypatch.setattr(plain, "LONG_RATE", 1e-4)
     chosen = plain_settings(settings, 200, "starter")
 
     assert (chosen.steps, chosen.lr) == (steps, rate)

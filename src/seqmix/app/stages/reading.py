@@ -61,7 +61,7 @@ class AdaptedEncoder:
             stages.reading(done, total, loss)
             between()
 
-        text = self._text(None)
+        text = self.text(None)
         folder = Path(encoder_of(self.config, self._sample(text), self._place, progress, True)())
         state = {"size": size, "sentences": len(text), "folder": folder.name}
         state_text = json.dumps({"format_version": FORMAT_VERSION, **state})
@@ -84,12 +84,12 @@ class AdaptedEncoder:
             state = json.loads((self._place / _STATE).read_text(encoding="utf-8"))
             if state["format_version"] != FORMAT_VERSION:
                 return
-            text = self._text(int(state["sentences"]))
+            text = self.text(int(state["sentences"]))
             folder = adapted_folder(self.config, self._sample(text), self._place)
             if folder.name == state["folder"] and (folder / "adapt.json").is_file():
                 self._adapted, self._size = folder, int(state["size"])
 
-    def _text(self, first: int | None) -> list[Sentence]:
+    def text(self, first: int | None) -> list[Sentence]:
         """Return the first sentences of the project, without those that measure its taggers."""
         audit = {sentence.id for sentence in read_audit_sentences(self.project.store)}
         text = [s for s in read_sentences(self.project.store) if len(s) and s.id not in audit]

@@ -130,7 +130,7 @@ def run_job(paths: LocalPaths, job: Job, emit: Emit, steps: bool = False) -> Non
     from seqmix.loop.run_inputs import start_files
 
     folder, config = paths.out / job.folder, paths.local(job.config)
-    _clear(folder)
+    clear_run(folder)
     splits, digests = _read(paths.folder(job.arm.data), config.data)
     stages = Stages(config.self_training.teachers, _watch(emit) if steps else None)
     encoders = paths.out / "encoders"
@@ -178,7 +178,7 @@ def finished(folder: Path) -> bool:
     return bool(rounds) and rounds[-1].stop is not None
 
 
-def _clear(folder: Path) -> None:
+def clear_run(folder: Path) -> None:
     """Remove an interrupted run; one with models resumes, and other folders are not ours."""
     if (
         (folder / "config.toml").exists()

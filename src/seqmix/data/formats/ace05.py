@@ -48,7 +48,7 @@ class Trigger:
 def read(path: Path, options: Options) -> Iterator[Sentence]:
     """Yield sentences as `document:number`; a document without .apf.xml is unlabeled."""
     for name, source, labels in _documents(path):
-        text, start, end = _plain(source)
+        text, start, end = plain_text(source)
         spans = None
         if labels is not None:
             placed = _spans(labels, text, start, end, options)
@@ -155,7 +155,7 @@ def _with(path: Path, suffix: str) -> Path:
     return path.with_name(path.name.removesuffix(_APF).removesuffix(_SGM) + suffix)
 
 
-def _plain(path: Path) -> tuple[str, int, int]:
+def plain_text(path: Path) -> tuple[str, int, int]:
     """Return the text without tags, and where in it TEXT (or BODY) starts and ends."""
     raw = decode_utf8(read_bytes(path), path).removeprefix("\ufeff")
     pieces, at, length = [], 0, 0

@@ -11,7 +11,7 @@ from typing import IO, Any
 from seqmix.data.files import lines, replacing
 from seqmix.errors import DataError
 
-_CHUNK = 1 << 20
+CHUNK = 1 << 20
 _SPACE = " \t\r\n"
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
 _DEPTH = "nested too deep"
@@ -106,7 +106,7 @@ def _elements(file: IO[str], path: Path) -> Iterator[tuple[int, dict[str, Any], 
         start, at = at, between.end() if between else at
         line += buffer.count("\n", start, at)
         if buffer[at : at + 1] == "]":
-            _check_end(buffer[at + 1 :] + file.read(_CHUNK), path, line)
+            _check_end(buffer[at + 1 :] + file.read(CHUNK), path, line)
             return
         try:
             record, end = decoder.raw_decode(buffer, at)
@@ -115,7 +115,7 @@ def _elements(file: IO[str], path: Path) -> Iterator[tuple[int, dict[str, Any], 
                 f"expected JSON objects ({_DEPTH})", path, line, buffer[at : at + 80]
             ) from error
         except ValueError as error:
-            size = max(_CHUNK, len(buffer) - at)  # grows, so that a huge element takes linear time
+            size = max(CHUNK, len(buffer) - at)  # grows, so that a huge element takes linear time
             more = "" if _broken(error, len(buffer)) else file.read(size)
             if not more:
                 raise DataError(
@@ -138,10 +138,10 @@ def _elements(file: IO[str], path: Path) -> Iterator[tuple[int, dict[str, Any], 
 
 def _array_start(file: IO[str], path: Path) -> tuple[str, int, int]:
     """Return a first buffer (empty for an empty file), where the array starts, and its line."""
-    buffer, line = file.read(_CHUNK), 1
+    buffer, line = file.read(CHUNK), 1
     while buffer and not buffer.strip(_SPACE):
         line += buffer.count("\n")
-        buffer = file.read(_CHUNK)
+        buffer = file.read(CHUNK)
     at = len(buffer) - len(buffer.lstrip(_SPACE))
     line += buffer.count("\n", 0, at)
     if buffer and buffer[at] != "[":

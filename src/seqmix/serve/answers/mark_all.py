@@ -35,8 +35,8 @@ from seqmix.serve.store.tags.history import TagHistory
 
 MARK_ALL = "mark_all"  # the kind of these batches
 MARKED = "marked before"  # the name of what they offer, as one of a source
-_TURN = 20  # answers of one transaction, between which others save
-_MOST = 200  # answers that are corrected in one go: a page asks again while there are more
+PER_TRANSACTION = 20  # answers of one transaction, between which others save
+PER_REQUEST = 200  # answers that are corrected in one go: a page asks again while there are more
 _RULES = 500  # the newest so many are offered
 
 
@@ -67,10 +67,10 @@ def mark_all(
     corrected, last, turn = 0, None, list[Unmarked]()
     for answer in unmarked(store, annotator_id, text, cause.tag, cause.sentence_id):
         turn.append(answer)
-        if len(turn) == _TURN:
+        if len(turn) == PER_TRANSACTION:
             corrected, last = _correct(store, batch, turn, cause.tag, corrected, last)
             turn = []
-        if corrected >= _MOST:
+        if corrected >= PER_REQUEST:
             return Marked(batch.id, corrected, last, True)
     corrected, last = _correct(store, batch, turn, cause.tag, corrected, last)
     return Marked(batch.id, corrected, last, False)

@@ -35,7 +35,7 @@ def confusion(store: Store) -> dict[str, Any]:
             in_a, in_b = _marks(a, shared), _marks(b, shared)
             marked.update(mark.tag for mark in (*in_a, *in_b))
             agreed.update(mark.tag for mark in in_a if mark in in_b)
-            for tag_a, tag_b, ends in _differences(in_a, in_b):
+            for tag_a, tag_b, ends in mark_differences(in_a, in_b):
                 difference = Difference(a.annotator, b.annotator, tag_a, tag_b, ends)
                 differences[difference] += 1
                 examples.setdefault(difference, sentence.id)
@@ -57,7 +57,7 @@ def _marks(answer: Answer, shared: Ranges | None) -> list[Mark]:
     return [mark for mark in answer.spans if shared is None or inside(mark, shared)]
 
 
-def _differences(
+def mark_differences(
     in_a: Iterable[Mark], in_b: Iterable[Mark]
 ) -> Iterator[tuple[str | None, str | None, bool]]:
     """Yield pairs of tags for marks that are not the same: at the same place first, then near."""

@@ -48,7 +48,9 @@ _TIMED = (
 
 
 @dataclass(frozen=True)
-class _Row:
+class AnswerRow:
+    """A timed answer: whose it is, why it was asked for, and what made suggestions."""
+
     annotator_id: int
     stream: str
     sources: tuple[str, ...]  # that offered something
@@ -60,7 +62,7 @@ class Times:
     """How long answers took, and the model of that."""
 
     model: AnswerTime
-    rows: tuple[_Row, ...] = ()
+    rows: tuple[AnswerRow, ...] = ()
 
     @property
     def next_seconds(self) -> float | None:
@@ -97,7 +99,7 @@ class Times:
             ],
         }
 
-    def _of(self, rows: Iterable[_Row]) -> dict[str, Any]:
+    def _of(self, rows: Iterable[AnswerRow]) -> dict[str, Any]:
         """Return how many answers these are, their median, and their time to that of all."""
         answers = [row.answer for row in rows]
         expected = sum(map(self.model.of, answers))
@@ -119,7 +121,7 @@ class Pace:
         self._store, self._every, self._lock = store, every, threading.Lock()
         self._at, self._last = -math.inf, Times(PUBLISHED)
         self._seq, self._change = 0, 0
-        self._rows: deque[_Row] = deque(maxlen=_KEPT)
+        self._rows: deque[AnswerRow] = deque(maxlen=_KEPT)
 
     def times(self) -> Times:
         """Return how long answers took so far."""
@@ -147,6 +149,6 @@ class Pace:
             shown: Mapping[str, list[Any]] = loads(row.shown) or {}
             sources = tuple(name for name, (offered, *_) in shown.items() if offered)
             answer = TimedAnswer(row.length, spans, row.seconds)
-            self._rows.append(_Row(row.annotator_id, row.stream, sources, answer))
+            self._rows.append(AnswerRow(row.annotator_id, row.stream, sources, answer))
             self._seq = row.seq
         return bool(new)

@@ -66,20 +66,20 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self.tags: tuple[str, ...] = ()
-        self._engine, self._turn, self._local = engine, threading.Lock(), threading.local()
+        self.engine, self._turn, self._local = engine, threading.Lock(), threading.local()
         self._tag_history = TagHistory()
 
     @property
     def place(self) -> str:
         """Where it is, without the password."""
-        url = self._engine.url
+        url = self.engine.url
         if url.get_backend_name() == "sqlite":
             return str(url.database)
         return url.render_as_string(hide_password=True)
 
     def close(self) -> None:
         """Close all connections."""
-        self._engine.dispose()
+        self.engine.dispose()
 
     def __enter__(self) -> Self:
         return self
@@ -96,7 +96,7 @@ class Store:
         if self._writer is not None:
             yield self._writer
             return
-        with self._turn, self._complaining(), self._engine.connect() as raw:
+        with self._turn, self._complaining(), self.engine.connect() as raw:
             conn = raw.execution_options(seqmix_writes="durable" if durable else "light")
             with conn.begin():
                 self._local.writer = conn
@@ -112,7 +112,7 @@ class Store:
         if outer is not None:
             yield outer
             return
-        with self._complaining(), self._engine.connect() as conn:
+        with self._complaining(), self.engine.connect() as conn:
             self._local.reader = conn
             try:
                 yield conn
@@ -122,7 +122,7 @@ class Store:
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """Open a transaction whose reads all see the same moment; in SQLite every one does."""
-        with self._complaining(), self._engine.connect() as conn:
+        with self._complaining(), self.engine.connect() as conn:
             if conn.dialect.name == "sqlite":
                 yield conn
             else:

@@ -52,14 +52,15 @@ def work(project: Project, build: Callable[[Watch], Parts], parent: int | None =
                 try:
                     parts = build(heartbeat.watch)
                     trainer = Trainer(project, parts, heartbeat.report, writer, _log)
-                    return _train(trainer, heartbeat)
+                    return train_until_changed(trainer, heartbeat)
                 finally:
                     heartbeat.ended = True
         except RunError:  # another server's trainer runs; this one takes over when it ends
             time.sleep(_BEAT)
 
 
-def _train(trainer: Trainer, heartbeat: Heartbeat) -> None:
+def train_until_changed(trainer: Trainer, heartbeat: Heartbeat) -> None:
+    """Train until the project has changed, with language models that are asked beside it."""
     project = trainer.project
     asker = Asker(
         project.store,
@@ -127,7 +128,7 @@ class Heartbeat:
         with self._lock:
             self.phase, self.failed, self.since = phase, failed, time.time()
             self.share = self.left = None
-        self.write(self._note)
+        self.write(self.note)
 
     def watch(self, phase: str) -> Callable[[int, int, float], None]:
         """Return what a training calls with its steps done, its steps in all, and the loss."""
@@ -158,9 +159,10 @@ class Heartbeat:
         while not self.ended:
             time.sleep(_BEAT)
             with suppress(StoreError):  # the trainer itself notices a lost store
-                self.write(self._note)
+                self.write(self.note)
 
-    def _note(self) -> None:
+    def note(self) -> None:
+        """Write down what the trainer does, how far it is, and when that was."""
         with self._lock:
             state = {"phase": self.phase, "failed": self.failed, "since": self.since}
             state |= {"share": self.share, "left": self.left}

@@ -33,8 +33,8 @@ from seqmix.serve.trainer.parts import Parts
 
 PLAIN, READ, TAUGHT = 1, 2, 3
 _NEWS = 0.1  # share of the labeled sentences that must be new to the teachers
-_EVERY = 1.0  # seconds between two looks at the answers
-_SHARE = 0.5  # of the time a model took, the stage has for itself afterwards
+LOOK_EVERY = 1.0  # seconds between two looks at the answers
+SHARE = 0.5  # of the time a model took, the stage has for itself afterwards
 
 
 class InterruptedStageError(Exception):
@@ -144,7 +144,7 @@ class LaterStages:
 
     def take_turn(self, seconds: float) -> None:
         """Let the stages have some time for themselves after a model that took these seconds."""
-        self._turn = time.monotonic() + _SHARE * seconds
+        self._turn = time.monotonic() + SHARE * seconds
 
     def in_turn(self) -> bool:
         """Whether a model that is due waits for a stage."""
@@ -155,7 +155,7 @@ class LaterStages:
         now, trainer = time.monotonic(), self.trainer
         if now < self._look or self.in_turn():
             return
-        self._look = now + _EVERY
+        self._look = now + LOOK_EVERY
         if has_changed(trainer.project):
             raise InterruptedStageError
         last, counts = trainer.last(), read_counts(trainer.project.store)

@@ -29,8 +29,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from seqmix.errors import ConfigError
 
 _PATIENCE = 10.0  # seconds for the headers of a request
-_MOST = 1000  # connections
-_BACKLOG = 128  # connections accepted at once: for a moment there may be this many too many
+MOST_CONNECTIONS = 1000
+BACKLOG = 128  # connections accepted at once: for a moment there may be this many too many
 _QUIET = 60.0  # seconds in which the same trouble is not logged again
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _NO_HTTP = json.dumps({"error": "this is not a valid HTTP request"}).encode()
@@ -168,11 +168,9 @@ def server(
     app: ASGIApp, grace: int, connections: Connections | None = None, drain: float = 0.0
 ) -> Server:
     """Return a server for an application; after a stop, requests have `grace` seconds to end."""
-    protocol = type(
-        "_Connection",
-        (Connection,),
-        {"peers": connections or Connections(min(_MOST, max(16, _descriptors() // 2)))},
-    )
+    most = min(MOST_CONNECTIONS, max(16, open_file_limit() // 2))
+    peers = connections or Connections(most)
+    protocol = type("_Connection", (Connection,), {"peers": peers})
     running = Server(
         uvicorn.Config(
             app,
@@ -181,7 +179,7 @@ def server(
             log_level="error",
             access_log=False,
             server_header=False,
-            backlog=_BACKLOG,
+            backlog=BACKLOG,
             timeout_graceful_shutdown=grace,
         )
     )
@@ -205,13 +203,13 @@ def until_stopped() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _descriptors() -> int:
+def open_file_limit() -> int:
     """Raise the limit on open files as far as the system allows, and return it."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return 2 * _MOST if soft == resource.RLIM_INFINITY else soft
+    return 2 * MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else soft
 
 
 @contextmanager

@@ -99,7 +99,7 @@ def adapt(
     seed = settings.seed if rng is None else None
     rng = rng or np.random.default_rng(seed)
     lm, vocabulary = MaskedLM(model.to(target)), Vocabulary.of(tokenizer)
-    split = _split(texts, settings.held_out, rng)
+    split = hold_out(texts, settings.held_out, rng)
     seen, unseen = _lay_out(split, lm, vocabulary, tokenizer, settings)
     if not seen.units.any():
         raise DataError(
@@ -139,7 +139,7 @@ def _check_place(out: Path) -> None:
         raise DataError("cannot write here: expected a folder that is writable", nearest)
 
 
-def _split(
+def hold_out(
     texts: Sequence[Text], share: float, rng: np.random.Generator
 ) -> tuple[list[Text], list[Text]]:
     """Return the sentences to train on, in random order, and those to hold out: 20 or more of 200.

@@ -30,7 +30,7 @@ _STEPS = 64  # whose batches are on the device at a time
 _MAX_STAGES = 4
 Losses = tuple[int, list[float]]  # the number of the first step, from 0, and the loss of each
 MakeOptimizer = Callable[[nn.Module], torch.optim.Optimizer]
-_stages: OrderedDict[tuple[Any, ...], _Stage] = OrderedDict()
+stages: OrderedDict[tuple[Any, ...], Stage] = OrderedDict()
 
 
 def replay(
@@ -61,10 +61,10 @@ def replay(
 
 def forget_stages() -> None:
     """Free the memory that stages hold."""
-    _stages.clear()
+    stages.clear()
 
 
-def _stage_for(network: Network, settings: Settings, make_optimizer: MakeOptimizer) -> _Stage:
+def _stage_for(network: Network, settings: Settings, make_optimizer: MakeOptimizer) -> Stage:
     """Return the stage for this kind of training, a new one if there is none."""
     key = (
         network.encoder.config.to_json_string(),
@@ -72,7 +72,7 @@ def _stage_for(network: Network, settings: Settings, make_optimizer: MakeOptimiz
         str(network.encoder.device),
         *(settings.weight_decay, settings.epsilon, settings.clip, settings.dropout),
     )  # all that shapes a step but its batch
-    if key not in _stages:
+    if key not in stages:
         copy = deepcopy(network).train()
         products = [name for name, module in copy.named_modules() if isinstance(module, nn.Linear)]
         weights = {
@@ -87,15 +87,15 @@ def _stage_for(network: Network, settings: Settings, make_optimizer: MakeOptimiz
             for name, weight in weights.items()
         }
         grads = {name: torch.zeros_like(weight) for name, weight in weights.items()}
-        _stages[key] = _Stage(copy, make_optimizer(copy), settings.clip, half, grads)
-        while len(_stages) > _MAX_STAGES:
-            _stages.popitem(last=False)
-    _stages.move_to_end(key)
-    return _stages[key]
+        stages[key] = Stage(copy, make_optimizer(copy), settings.clip, half, grads)
+        while len(stages) > _MAX_STAGES:
+            stages.popitem(last=False)
+    stages.move_to_end(key)
+    return stages[key]
 
 
 @dataclass
-class _Stage:
+class Stage:
     """Weights, optimizer and graphs that outlive one training."""
 
     network: Network

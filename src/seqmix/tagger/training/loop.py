@@ -35,7 +35,7 @@ def train(
     seed = int(rng.integers(2**62))
     steps = plan_steps(data, settings, lr, seed, rng)
     device = next(network.parameters()).device
-    run = _runner(network, settings)
+    run = runner_for(network, settings)
     with repeatable(device, network.packs), seeded(seed):
         for first, losses in run(network, data, steps, settings, lr, seed):
             bad = next((i for i, loss in enumerate(losses) if not np.isfinite(loss)), None)
@@ -62,17 +62,17 @@ def _diverged(
     )
 
 
-def _runner(network: Network, settings: Settings) -> Callable[..., Iterator[Losses]]:
+def runner_for(network: Network, settings: Settings) -> Callable[..., Iterator[Losses]]:
     """Return how the steps are done: replayed on a GPU where the encoder and head allow it.
 
     The encoder must read packed rows, and mixup cannot cross the boxes of a CRF.
     """
     on_gpu = next(network.parameters()).device.type == "cuda"
     crosses_boxes = settings.mixup and network.chain is not None
-    return _replay_steps if on_gpu and network.packs and not crosses_boxes else _run_steps
+    return replay_steps if on_gpu and network.packs and not crosses_boxes else run_steps
 
 
-def _run_steps(
+def run_steps(
     network: Network,
     data: TrainingSet,
     steps: Sequence[Step],
@@ -149,7 +149,7 @@ def _mixup_of(step: Step, part: Sequence[int], device: torch.device) -> Mixup | 
     return Mixup(partners.to(device), weights.to(device), pairs.layer)
 
 
-def _replay_steps(
+def replay_steps(
     network: Network,
     data: TrainingSet,
     steps: Sequence[Step],
@@ -186,4 +186,4 @@ def _replay_steps(
         "which is slower"
     )
     torch.manual_seed(seed)
-    yield from _run_steps(network, data, steps, settings, lr, seed)
+    yield from run_steps(network, data, steps, settings, lr, seed)

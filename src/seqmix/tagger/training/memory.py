@@ -26,13 +26,13 @@ _SIGNS = (
 _STRETCH = 1000  # tokens
 
 
-def stretches(sentence: Sentence) -> Iterator[Sentence]:
+def stretches(sentence: Sentence, longest: int = _STRETCH) -> Iterator[Sentence]:
     """Yield the sentence, or the labeled ones of its stretches if it is endless."""
-    if len(sentence) <= _STRETCH:
+    if len(sentence) <= longest:
         yield sentence
         return
-    for start in range(0, len(sentence), _STRETCH):
-        end = start + _STRETCH
+    for start in range(0, len(sentence), longest):
+        end = start + longest
         stretch = Sentence(
             f"{sentence.id}+{start}",
             sentence.tokens[start:end],

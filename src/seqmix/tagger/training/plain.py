@@ -7,7 +7,7 @@ from dataclasses import replace
 from seqmix.tagger.settings import EPOCHS, Settings
 
 _LONG = 300  # from so many steps on, the starter takes this learning rate
-_LONG_RATE = 3e-4
+LONG_RATE = 3e-4
 
 
 def enough_steps(sentences: int, batch_size: int = 32, epochs: int = EPOCHS) -> int:
@@ -24,7 +24,7 @@ def plain_rate(encoder: str, steps: int) -> float:
     from seqmix.starter.loader import STARTER, base_encoder, default_learning_rate  # loads torch
 
     if steps >= _LONG and base_encoder(encoder) == STARTER:
-        return _LONG_RATE
+        return LONG_RATE
     return default_learning_rate(encoder)
 
 

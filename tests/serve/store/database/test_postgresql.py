@@ -164,7 +164,7 @@ def test_a_database_named_to_init_is_known_from_then_on(database, tmp_path, home
 def test_a_server_that_is_frozen_in_the_middle_of_a_turn_loses_it(database, monkeypatch):
     wipe(database)
     create_store(database, TAGS).close()
-    monkeypatch.setattr(remote, "_IDLE_WAIT", 100)
+    monkeypatch.setattr(remote, "IDLE_WAIT", 100)
     with open_store(database) as frozen, open_store(database) as other:
         with pytest.raises(StoreError), frozen.writing() as conn:
             other.write_note(
@@ -180,7 +180,7 @@ def test_a_wait_for_a_turn_is_given_up_after_a_while(database, monkeypatch):
     wipe(database)
     create_store(database, TAGS).close()
     with open_store(database) as busy:
-        monkeypatch.setattr(remote, "_LOCK_WAIT", 100)
+        monkeypatch.setattr(remote, "LOCK_WAIT", 100)
         with (
             open_store(database) as other,
             busy.writing(),

@@ -93,7 +93,7 @@ def _run(
             "others on the network can reach this page with their own link; "
             "the connection is not encrypted"
         )
-    with known_server(project.store, address) as servers, _browser_open(link if browser else None):
+    with known_server(project.store, address) as servers, browser_open(link if browser else None):
         if servers:
             say(
                 f"this project already has another server, at {', '.join(servers)}: "
@@ -136,7 +136,7 @@ def _owner(store: Any) -> Any:
 
 
 @contextmanager
-def _browser_open(link: str | None) -> Iterator[None]:
+def browser_open(link: str | None) -> Iterator[None]:
     """Open the browser through a file that only this user can read.
 
     Every user of the machine sees the arguments of a command.

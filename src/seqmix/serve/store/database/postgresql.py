@@ -30,8 +30,8 @@ _OPTIONS = {  # none of these reads or writes a file
     "connect_timeout",
 }
 _LOCK = 0x5E91  # the advisory lock that makes writers of a database take turns
-_LOCK_WAIT = 30_000  # milliseconds after which waiting for a turn fails
-_IDLE_WAIT = 15_000  # milliseconds after which an idle transaction is ended
+LOCK_WAIT = 30_000  # milliseconds after which waiting for a turn fails
+IDLE_WAIT = 15_000  # milliseconds after which an idle transaction is ended
 _REQUIRES_AUTH = 160_000  # the libpq that can refuse ways to send a password
 
 
@@ -116,7 +116,7 @@ def connect_args(url: URL) -> dict[str, Any]:
         "keepalives_idle": 10,
         "keepalives_interval": 5,
         "keepalives_count": 3,
-        "tcp_user_timeout": _LOCK_WAIT,
+        "tcp_user_timeout": LOCK_WAIT,
     }
     if (
         url.password is None
@@ -129,9 +129,9 @@ def connect_args(url: URL) -> dict[str, Any]:
 
 def on_connect(new: bool, dbapi: Any, _: object) -> None:
     """Make commits durable, and limit how long a frozen server can stop the others."""
-    limits = {"lock_timeout": _LOCK_WAIT}
+    limits = {"lock_timeout": LOCK_WAIT}
     if not new:
-        limits["idle_in_transaction_session_timeout"] = _IDLE_WAIT
+        limits["idle_in_transaction_session_timeout"] = IDLE_WAIT
     with dbapi.cursor() as cursor:
         cursor.execute(
             "SELECT set_config('synchronous_commit', 'on', false)"
