@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,6 @@ from seqmix.serve.review.guarantee import (
     Judged,
     calibration,
     guarantee,
-    least_probability,
 )
 
 SETS = 0.1  # the error rate of the conformal sets
@@ -101,6 +101,18 @@ def calibrated(said: Predicted, audits: int, n: int) -> list[object]:
         sizes.append(size.mean())
     errors = [f"{np.mean(values):.3f}" for values in (raw, fitted)]
     return [*said.case, audits, *errors, f"{np.mean(covered):.3f}", f"{np.mean(sizes):.2f}"]
+
+
+def least_probability(audit_paths: Sequence[tuple[Sequence[float], int]], alpha: float) -> float:
+    """Return the least probability of a tagging in a conformal set.
+
+    Such a set holds the right tagging in all but `alpha` of the sentences. Each audit answer is the
+    probabilities of its most probable taggings and the place of the right one (-1: not among them).
+    0: no list of taggings is sure to hold it.
+    """
+    right = sorted(0.0 if place < 0 else paths[place] for paths, place in audit_paths)
+    rank = math.floor((len(right) + 1) * alpha)
+    return right[rank - 1] if rank else 0.0
 
 
 def calibration_error(confidence, right, bins: int = 10) -> float:

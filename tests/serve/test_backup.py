@@ -19,10 +19,9 @@ from seqmix.serve.settings import ProjectSettings, read_settings
 from seqmix.serve.store.annotators import add_annotator
 from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.current import current_answers
-from seqmix.serve.store.derived import rebuild
 from seqmix.serve.store.events import read_events
 from seqmix.serve.store.sentences import read_sentences
-from tests.support.stores import TAGS, count_sentences
+from tests.support.stores import TAGS, count_sentences, rebuild
 from tests.support.waiting import until
 
 

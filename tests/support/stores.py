@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import select, text
+from sqlalchemy import delete, select, text
 
 from seqmix.data.sentence import Sentence
 from seqmix.serve.store.annotators import add_annotator, find_annotator
+from seqmix.serve.store.derived import REFRESH_ALL, uncancelled, write_current
+from seqmix.serve.store.events import history
 from seqmix.serve.store.queue import unlabeled_ids
 from seqmix.serve.store.records import Annotator, Mark, loads
-from seqmix.serve.store.schema import current, queue
+from seqmix.serve.store.schema import current, events, queue
 from seqmix.serve.store.sentences import add_sentences, read_sentences, reserve_audit
 from seqmix.serve.store.store import Store, create_store
 
@@ -84,3 +86,14 @@ def suggestion_of(store: Store, id: str) -> tuple[Any, int | None]:
     if row is None or row.stream != "active" or row.generation < 0:
         return None, None
     return loads(row.suggestion), row.generation
+
+
+def rebuild(store: Store) -> None:
+    """Delete what is derived and replay every event, which changes nothing."""
+    pairs = select(events.c.sentence_id, events.c.annotator_id).distinct()
+    with store.writing() as conn:
+        conn.execute(delete(current))
+        for sentence_id, annotator_id in conn.execute(pairs).all():
+            answers = uncancelled(history(conn, sentence_id, annotator_id))
+            write_current(conn, sentence_id, annotator_id, answers)
+        conn.execute(REFRESH_ALL)

@@ -12,10 +12,9 @@ from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.batches.batches import add_batch
 from seqmix.serve.store.batches.bulk import ACCEPT, accept_answers, bulk_ids
 from seqmix.serve.store.current import current_answers, gold_answers
-from seqmix.serve.store.derived import rebuild
 from seqmix.serve.store.records import Annotator
 from seqmix.serve.tags.changes import Wish, change_tags
-from tests.support.stores import LOC, PER, derived
+from tests.support.stores import LOC, PER, derived, rebuild
 
 
 def kind_for(store, reader: Annotator, seq: int) -> str | None:

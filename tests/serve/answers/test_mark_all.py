@@ -19,13 +19,12 @@ from seqmix.serve.store.batches.batches import (
 from seqmix.serve.store.batches.bulk import ACCEPT, accept_answers, bulk_ids
 from seqmix.serve.store.batches.undo import undo_answer
 from seqmix.serve.store.current import current_answers
-from seqmix.serve.store.derived import rebuild
 from seqmix.serve.store.events import read_events
 from seqmix.serve.store.records import Mark
 from seqmix.serve.store.sentences import add_sentences, reserve_audit
 from seqmix.serve.tags.changes import Wish, change_tags
 from seqmix.serve.tags.review import count_open
-from tests.support.stores import LOC, PER, derived, find_sentence
+from tests.support.stores import LOC, PER, derived, find_sentence, rebuild
 
 OSLO = Cause("s:0", 3, 4, "LOC")
 

@@ -13,7 +13,7 @@ from seqmix.serve.store.records import Mark
 from seqmix.serve.store.schema import comments, events, sentences
 from seqmix.serve.store.sentences import add_sentences, read_audit_sentences
 from seqmix.serve.tags.changes import Wish, change_tags
-from tests.support.stores import LOC, PER, small_store
+from tests.support.stores import LOC, PER, rebuild, small_store
 
 
 def label(store, who, id, *marks, **more):
@@ -119,8 +119,6 @@ def test_filters_by_source_and_batch(store, anna):
         values.update(seq=None, sentence_id="s:2", shown='{"dictionary":[2,1]}')
         del values["seq"]
         conn.execute(events.insert(), values)
-    from seqmix.serve.store.derived import rebuild
-
     rebuild(store)
     assert ids(store, source="dictionary") == ["s:2"]
     assert ids(store, source="mark_all") == ["s:1"]

@@ -20,11 +20,10 @@ from seqmix.serve.store.answers import answer_version, save_answer
 from seqmix.serve.store.batches.batches import read_batch, undo_batch
 from seqmix.serve.store.batches.bulk import bulk_ids, untouched
 from seqmix.serve.store.current import read_counts
-from seqmix.serve.store.derived import rebuild
 from seqmix.serve.store.queue import Rules, next_sentence
 from seqmix.serve.store.records import Mark
 from seqmix.serve.store.sentences import add_sentences, read_audit_sentences, reserve_audit
-from tests.support.stores import PER, derived
+from tests.support.stores import PER, derived, rebuild
 
 SURE = (Mark(0, 1, "PER"),)
 

@@ -13,13 +13,12 @@ from seqmix.serve.store import events, schema, sentences
 from seqmix.serve.store.answers import answer_version, save_answer
 from seqmix.serve.store.batches.undo import undo_answer
 from seqmix.serve.store.current import current_answers, gold_answers
-from seqmix.serve.store.derived import rebuild
 from seqmix.serve.store.events import read_events
 from seqmix.serve.store.queue import next_sentence
 from seqmix.serve.store.records import Mark
 from seqmix.serve.store.sentences import read_labeled
 from tests.support.postgres import wipe
-from tests.support.stores import LOC, PER, derived, person, small_store
+from tests.support.stores import LOC, PER, derived, person, rebuild, small_store
 
 SETTLING = ("label", "discard")
 Said = tuple[str, str, tuple[Mark, ...], int]

@@ -17,7 +17,6 @@ from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.batches.undo import undo_answer
 from seqmix.serve.store.current import current_answers, read_counts
 from seqmix.serve.store.database.engine import sqlite_url
-from seqmix.serve.store.derived import rebuild
 from seqmix.serve.store.events import read_events
 from seqmix.serve.store.queue import (
     Rules,
@@ -39,7 +38,7 @@ from seqmix.serve.store.sentences import (
 )
 from seqmix.serve.store.store import create_store
 from tests.support.postgres import wipe
-from tests.support.stores import TAGS, derived, person, small_store, suggestion_of
+from tests.support.stores import TAGS, derived, person, rebuild, small_store, suggestion_of
 
 NO_AUDIT = Rules(audit_share=0.0)
 

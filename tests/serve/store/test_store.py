@@ -18,12 +18,20 @@ from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.current import current_answers, read_counts
 from seqmix.serve.store.database import engine
 from seqmix.serve.store.database.engine import sqlite_url
-from seqmix.serve.store.derived import rebuild
 from seqmix.serve.store.events import read_events
 from seqmix.serve.store.queue import next_sentence
 from seqmix.serve.store.store import open_store
 from tests.support.postgres import hang_up, new_database, wipe
-from tests.support.stores import LOC, PER, TAGS, count_sentences, derived, person, small_store
+from tests.support.stores import (
+    LOC,
+    PER,
+    TAGS,
+    count_sentences,
+    derived,
+    person,
+    rebuild,
+    small_store,
+)
 
 SAVER = """
 import sys

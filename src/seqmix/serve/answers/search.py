@@ -16,7 +16,8 @@ from sqlalchemy import Connection, Row, Select, and_, case, func, or_, select
 
 from seqmix.data.sentence import Sentence
 from seqmix.serve.answers.patterns import like, text_pattern
-from seqmix.serve.store.events import as_event, is_current
+from seqmix.serve.store.current import answer_in
+from seqmix.serve.store.events import is_current
 from seqmix.serve.store.records import PAGE, Answer, Mark, Ranges, dumps, is_key, loads
 from seqmix.serve.store.schema import (
     annotators,
@@ -28,7 +29,7 @@ from seqmix.serve.store.schema import (
 )
 from seqmix.serve.store.sentences import as_answer, bare, with_seed
 from seqmix.serve.store.store import Store
-from seqmix.serve.store.tags.history import TagHistory, part_without
+from seqmix.serve.store.tags.history import TagHistory
 from seqmix.serve.tags.touched import names_where
 
 STATES = {
@@ -254,23 +255,7 @@ def _entry(row: Row[Any], answered: bool, tags: TagHistory) -> Entry:
     if not answered:
         seed = as_answer(with_seed(row, tags)) if row.stream == "seed" else None
         return Entry(row.key, sentence, row.stream, comments=row.unresolved, seed=seed)
-    event, place = as_event(row), tags.at_event(row.seq)
-    spans, opened = tags.marks(event.spans, place)
-    answer = Answer(
-        event.seq,
-        event.sentence_id,
-        event.annotator_id,
-        row.annotator,
-        event.kind,
-        spans,
-        part_without(event.sure, opened, len(sentence)),
-        event.seconds,
-        event.at,
-        event.stream,
-        event.generation,
-        tags.unasked(place),
-        opened,
-    )
-    batch = None if event.batch is None else (event.batch, row.batch_kind)
+    answer = answer_in(row, tags, lambda: len(sentence))
+    batch = None if row.batch is None else (row.batch, row.batch_kind)
     counts, shown = bool(row.counts), loads(row.shown)
-    return Entry(row.key, sentence, event.stream, answer, counts, batch, shown, row.unresolved)
+    return Entry(row.key, sentence, answer.stream, answer, counts, batch, shown, row.unresolved)

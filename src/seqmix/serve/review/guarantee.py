@@ -181,20 +181,3 @@ def _logistic(design: Floats, target: Floats) -> Floats:
 def _log_odds(confidences: Floats) -> Floats:
     odds: Floats = special.logit(np.clip(confidences, 1e-9, 1 - 1e-9))
     return odds
-
-
-def least_probability(audit_paths: Sequence[tuple[Sequence[float], int]], alpha: float) -> float:
-    """Return the least probability of a tagging in a conformal set.
-
-    Such a set holds the right tagging in all but `alpha` of the sentences. Each audit answer is the
-    probabilities of its most probable taggings and the place of the right one (-1: not among them).
-    0: no list of taggings is sure to hold it.
-    """
-    right = sorted(0.0 if place < 0 else paths[place] for paths, place in audit_paths)
-    rank = math.floor((len(right) + 1) * alpha)
-    return right[rank - 1] if rank else 0.0
-
-
-def set_size(probabilities: Sequence[float], least: float) -> int:
-    """Return how many of the most probable taggings are in the conformal set: at least one."""
-    return max(1, sum(probability >= least for probability in probabilities))

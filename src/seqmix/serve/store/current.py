@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, case, func, select
@@ -144,13 +144,18 @@ def _read(conn: Connection, answers: Select[Any], tags: TagHistory) -> list[Answ
 
 
 def _answer(conn: Connection, row: Row[Any], tags: TagHistory) -> Answer:
-    """Return an answer with the tags of now, its open spans apart from what is sure."""
+    length = select(sentences.c.length).where(sentences.c.id == row.sentence_id)
+    return answer_in(row, tags, lambda: int(conn.execute(length).scalar_one()))
+
+
+def answer_in(row: Row[Any], tags: TagHistory, length: Callable[[], int]) -> Answer:
+    """Return an answer with the tags of now, its open spans apart from what is sure.
+
+    `length` gives the tokens of its sentence, which only an answer with open spans needs.
+    """
     event, place = as_event(row), tags.at_event(row.seq)
     spans, opened = tags.marks(event.spans, place)
-    sure = event.sure
-    if opened:
-        length = select(sentences.c.length).where(sentences.c.id == event.sentence_id)
-        sure = part_without(sure, opened, conn.execute(length).scalar_one())
+    sure = part_without(event.sure, opened, length()) if opened else event.sure
     return Answer(
         event.seq,
         event.sentence_id,

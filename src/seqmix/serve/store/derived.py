@@ -22,10 +22,8 @@ from sqlalchemy import (
     update,
 )
 
-from seqmix.serve.store.events import history
 from seqmix.serve.store.records import BULK, Event
 from seqmix.serve.store.schema import current, events, leases, queue
-from seqmix.serve.store.store import Store
 
 ANSWERS = ("label", "skip", "discard")  # the kinds of event that an undo can cancel
 DECISION = "adjudicate"  # the kind of an admin's decision, which counts instead of the answers
@@ -121,14 +119,3 @@ def write_current(
     if changed.rowcount == 0:
         row = {"sentence_id": sentence_id, "annotator_id": annotator_id, **new}
         conn.execute(insert(current), row)
-
-
-def rebuild(store: Store) -> None:
-    """Delete what is derived and replay every event; a test shows that nothing changes."""
-    pairs = select(events.c.sentence_id, events.c.annotator_id).distinct()
-    with store.writing() as conn:
-        conn.execute(delete(current))
-        for sentence_id, annotator_id in conn.execute(pairs).all():
-            answers = uncancelled(history(conn, sentence_id, annotator_id))
-            write_current(conn, sentence_id, annotator_id, answers)
-        conn.execute(REFRESH_ALL)

@@ -24,11 +24,10 @@ from seqmix.serve.sources.stored import Suggestion, write_suggestions
 from seqmix.serve.store.annotators import add_annotator, find_annotator
 from seqmix.serve.store.batches.undo import undo_answer
 from seqmix.serve.store.current import read_counts
-from seqmix.serve.store.derived import rebuild
 from seqmix.serve.store.queue import next_sentence
 from seqmix.serve.store.sentences import read_audit_sentences, read_labeled, read_sentences
 from seqmix.serve.trainer.labels import count_touched, read_labels
-from tests.support.stores import LOC, PER, derived
+from tests.support.stores import LOC, PER, derived, rebuild
 
 TEXTS = [Sentence.from_text(f"Lena {i} left Oslo .", f"s:{i}") for i in range(60)]
 

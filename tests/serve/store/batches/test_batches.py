@@ -9,11 +9,10 @@ from seqmix.serve.store.answers import answer_version, save_answer
 from seqmix.serve.store.batches.batches import add_batch, list_batches, read_batch, undo_batch
 from seqmix.serve.store.batches.undo import undo_answer
 from seqmix.serve.store.current import current_answers
-from seqmix.serve.store.derived import rebuild
 from seqmix.serve.store.events import read_events
 from seqmix.serve.store.queue import next_sentence
 from seqmix.serve.store.sentences import read_labeled
-from tests.support.stores import LOC, PER, derived
+from tests.support.stores import LOC, PER, derived, rebuild
 
 
 def answer_in(store, batch, id, annotator, marks):

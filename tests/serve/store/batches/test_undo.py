@@ -9,12 +9,11 @@ from seqmix.errors import NotFoundError, StaleError
 from seqmix.serve.store.answers import answer_version, save_answer
 from seqmix.serve.store.batches.undo import last_answer, undo_answer
 from seqmix.serve.store.current import current_answers, gold_answers
-from seqmix.serve.store.derived import rebuild
 from seqmix.serve.store.events import read_events
 from seqmix.serve.store.queue import next_sentence
 from seqmix.serve.store.schema import leases
 from seqmix.serve.store.sentences import read_labeled
-from tests.support.stores import LOC, PER
+from tests.support.stores import LOC, PER, rebuild
 
 
 def test_an_undo_is_an_event_and_the_sentence_is_mine_again(store, anna, bo):

@@ -62,23 +62,38 @@ def _cancel_decision(conn: Connection, decision: Event, at: float) -> Event:
         raise StaleError(
             "this has been decided again since; take back that decision first", gold or 0
         )
-    event = append(
-        conn,
-        sentence_id=id,
-        annotator_id=decision.annotator_id,
-        kind="undo",
-        marks=(),
-        sure=None,
-        previous=decision,
-        seconds=0.0,
-        at=at,
-        stream=decision.stream,
-        generation=decision.generation,
-        undoes=decision.seq,
-        batch=None,
-    )
+    event = _append_undo(conn, decision, decision, None, at)
     refresh(conn, id)
     return event
+
+
+def _append_undo(
+    conn: Connection,
+    cancelled: Event,
+    shown: Event,
+    remaining: Event | None,
+    at: float,
+    batch: int | None = None,
+) -> Event:
+    """Append the undo of an event, with what is left of its annotator's answer.
+
+    `shown` is the same event with the tags of now.
+    """
+    return append(
+        conn,
+        sentence_id=cancelled.sentence_id,
+        annotator_id=cancelled.annotator_id,
+        kind="undo",
+        marks=remaining.spans if remaining else (),
+        sure=remaining.sure if remaining else None,
+        previous=shown,
+        seconds=0.0,
+        at=at,
+        stream=cancelled.stream,
+        generation=cancelled.generation,
+        undoes=cancelled.seq,
+        batch=batch,
+    )
 
 
 def cancel(
@@ -93,24 +108,11 @@ def cancel(
             raise StaleError(
                 "this answer has been corrected since; take back the correction first", newest.seq
             )
-        event = append(
-            conn,
-            sentence_id=id,
-            annotator_id=annotator_id,
-            kind="undo",
-            marks=remaining[-1].spans if remaining else (),
-            sure=remaining[-1].sure if remaining else None,
-            previous=newest,
-            seconds=0.0,
-            at=at,
-            stream=cancelled.stream,
-            generation=cancelled.generation,
-            undoes=cancelled.seq,
-            batch=batch,
-        )
+        left = remaining[-1] if remaining else None
+        event = _append_undo(conn, cancelled, newest, left, at, batch)
         write_current(conn, id, annotator_id, remaining)
         conn.execute(END_LEASE, {"sentence": id, "annotator": annotator_id})
-        if reopen and (not remaining or remaining[-1].kind == "skip"):
+        if reopen and (left is None or left.kind == "skip"):
             lease = {"annotator_id": annotator_id, "stream": cancelled.stream, "at": at}
             conn.execute(insert(leases).values(sentence_id=id, **lease))
         refresh(conn, id)
