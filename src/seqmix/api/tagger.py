@@ -219,7 +219,7 @@ class Tagger(core.Tagger, metaclass=_Hints):
         seed: int,
         progress: Progress | None,
     ) -> Self:
-        """Train with the recipe few-labels; what this tagger was told to be overrides it."""
+        """Train with the recipe few-labels; what this tagger was given overrides it."""
         from seqmix.app.few_labels import few_labels_config, train_few_labels
 
         asked, plain = self._asked_settings(), Settings()

@@ -33,7 +33,7 @@ def mix(
     any_case: bool = False,
     choices: int = 0,
 ) -> list[MixedPair]:
-    """Mix all pairs in one look-up, which also lists so many `choices` for each new word.
+    """Mix all pairs in one look-up, which also lists the `choices` nearest to each new word.
 
     Neither a parent's word nor one of its pieces (`##gi` and `gi`) may come out; with `any_case`,
     in any casing, so that restoring the casing of a word cannot restore the word.

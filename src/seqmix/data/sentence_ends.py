@@ -17,7 +17,7 @@ _END = re.compile(
     r"|(?P<gap>(?<=\S)[^\S\n]*\n\s*?\n)"
 )
 _WORD = re.compile(r"[^\s(\[{\"'“„«‘]+$")
-_AFTER = re.compile(r"\s*[^\s,;:)\]}»”’\"'%]")  # not what goes on with a sentence or closes it
+_AFTER = re.compile(r"\s*[^\s,;:)\]}»”’\"'%]")  # not what continues a sentence or closes it
 _NEXT = re.compile(r"[\s\"'“”„«»‘’(\[¿¡*•–—-]*(\w+)")
 
 

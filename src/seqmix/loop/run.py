@@ -57,7 +57,7 @@ class Plan:
     seed_set: Sequence[Sentence]  # labeled
     pool: Sequence[Sentence]
     label: Label
-    splits: dict[str, Sequence[Sentence]]  # dev and test, labeled: evaluated, choose nothing
+    splits: dict[str, Sequence[Sentence]]  # dev and test, labeled: they are only evaluated
     sizes: Callable[[int], int]  # how many to ask for in round 1, 2, …
     rounds: int
     load_tagger: Callable[[Path], Tagger]

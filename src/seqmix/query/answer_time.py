@@ -41,7 +41,7 @@ class AnswerTime:
     answers: int = 0  # from which it was fitted
 
     def seconds(self, tokens: float, spans: float, sentences: float = 1.0) -> float:
-        """Return the seconds that so many sentences with so many tokens and spans take."""
+        """Return the seconds that sentences with these counts of tokens and spans take."""
         return self.base * sentences + self.per_token * tokens + self.per_span * spans
 
     def of(self, answer: TimedAnswer) -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 from seqmix.app.console import say
 from seqmix.app.options import ReadOptions
 from seqmix.app.reading.data import read_data
-from seqmix.app.reading.raw import raw_sentences
+from seqmix.app.reading.raw_text import raw_sentences
 from seqmix.data import formats
 from seqmix.data.files import lines
 from seqmix.data.samples import is_sample

@@ -13,7 +13,7 @@ Watch = Callable[[str], "Progress"]  # the progress of a stage, by its name
 
 
 class Stages:
-    """Names the training that goes on: the reading, teacher 1, teacher 2, the student."""
+    """Names the training under way: the reading, teacher 1, teacher 2, the student."""
 
     def __init__(self, teachers: int, watch: Watch | None) -> None:
         self.watch, self.teachers = watch, teachers

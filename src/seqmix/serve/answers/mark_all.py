@@ -37,7 +37,7 @@ MARK_ALL = "mark_all"  # the kind of these batches
 MARKED = "marked before"  # the name of what they offer, as one of a source
 PER_TRANSACTION = 20  # answers of one transaction, between which others save
 PER_REQUEST = 200  # answers that are corrected in one go: a page asks again while there are more
-_RULES = 500  # the newest so many are offered
+_RULES = 500  # that are offered: the newest
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-INTENDED = {("/inception/train", 501)}  # INCEpTION asks, and is told to let seqmix train
+INTENDED = {("/inception/train", 501)}  # INCEpTION asks; the answer is that seqmix trains
 Sample = tuple[str, dict[str, str], float]  # what follows the name, labels, value
 
 

@@ -94,7 +94,7 @@ def inconsistencies(sentences: Iterable[Sentence]) -> list[Doubt]:
 def _readings(
     sentence: Sentence, marked: Sequence[Span], names: set[tuple[str, ...]]
 ) -> Iterable[tuple[Place, str]]:
-    """Yield where a name stands in a sentence and how it is tagged, O for not at all."""
+    """Yield where a name occurs in a sentence and how it is tagged, O for not at all."""
     closed = np.zeros(len(sentence), dtype=bool)  # in a span, or not asked about
     for span in marked:
         closed[span.start : span.end] = True

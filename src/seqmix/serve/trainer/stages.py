@@ -5,7 +5,7 @@
               tenth of the answers is new to them
 
 A stage takes minutes, so a model that is due is trained between two of its steps, and then the
-stage goes on. After each of these models, the stage has half as long as that took for itself;
+stage resumes. After each of these models, the stage has half as long as that took for itself;
 models are never later than that, and the stage ends even while people answer quickly.
 """
 
@@ -164,7 +164,7 @@ class LaterStages:
                 trainer.train_due(last, counts)
             except StoreError:
                 raise
-            except SeqMixError as error:  # told when it fails again on its own
+            except SeqMixError as error:  # reported if it fails again by itself
                 raise InterruptedStageError from error
 
     def _read(self, counts: Counts) -> bool:

@@ -162,10 +162,11 @@ class Trainer:
         store, clock = self.project.store, Clock(self.report)
         number = 1 if last is None else last.number + 1
         rng, basis = self._rng(number), self.stages.basis()
-        # the first students of some teachers learn from what these did: all that is generated anew
-        anew = basis.lessons is not None and basis.name != (last and last.notes.basis)
-        anew, change = anew or tags_changed(self.project, last), store.tag_history().newest
-        labels = read_labels(self.project, None if anew else last, counts.events)
+        # the first students of some teachers learn from what these did: all is generated again
+        taught = basis.lessons is not None and basis.name != (last and last.notes.basis)
+        start_over = taught or tags_changed(self.project, last)
+        change = store.tag_history().newest
+        labels = read_labels(self.project, None if start_over else last, counts.events)
         if not labels.labeled:
             return False
         quick = number == 1 and self.parts.quick is not None  # somebody waits for it
@@ -175,7 +176,7 @@ class Trainer:
             pool=Pool(sample_pool(self.project, most, rng), labels.labeled),
             seed=self.project.settings.seed,
             round=number,
-            generated=() if anew else read_augmented(self.project, labels),
+            generated=() if start_over else read_augmented(self.project, labels),
             history=self._history,
             trained=self.parts.start,
         )

@@ -122,7 +122,7 @@ class Connection(H11Protocol):
 class Server(uvicorn.Server):
     """uvicorn's server, which logs the same trouble once a minute.
 
-    When it stops, it first goes on for `drain` seconds on the connections there are: a request may
+    When it stops, it first serves the connections there are for `drain` seconds: a request may
     be on its way on each, and the response tells the client to close it.
     """
 

@@ -1,4 +1,4 @@
-"""Keep how far masked-LM training has come, so that a killed one goes on to the same bytes."""
+"""Keep how far masked-LM training has come, so that a killed one resumes to the same bytes."""
 
 from __future__ import annotations
 

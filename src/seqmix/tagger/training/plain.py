@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from seqmix.tagger.settings import EPOCHS, Settings
 
-_LONG = 300  # from so many steps on, the starter takes this learning rate
+_LONG = 300  # with at least this many steps, the starter takes this learning rate
 LONG_RATE = 3e-4
 
 
@@ -20,7 +20,7 @@ def enough_steps(sentences: int, batch_size: int = 32, epochs: int = EPOCHS) -> 
 
 
 def plain_rate(encoder: str, steps: int) -> float:
-    """Return the default learning rate of plain training with so many steps (docs/defaults.md)."""
+    """Return the default learning rate of plain training of this many steps (docs/defaults.md)."""
     from seqmix.starter.loader import STARTER, base_encoder, default_learning_rate  # loads torch
 
     if steps >= _LONG and base_encoder(encoder) == STARTER:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from seqmix.app.options import parse_read
-from seqmix.app.reading.raw import is_wrapped, raw_sentences
+from seqmix.app.reading.raw_text import is_wrapped, raw_sentences
 
 TEXT = (
     "Ada Lovelace left London in the spring of that year, and nobody knew for how long she would "

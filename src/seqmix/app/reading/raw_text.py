@@ -1,4 +1,4 @@
-"""Raw text as sentences: its own, its lines or its paragraphs."""
+"""Raw text as sentences: those found in it, its lines or its paragraphs."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def _paragraphs(lines: Lines) -> Iterator[tuple[int, list[str]]]:
 
 
 def is_wrapped(lines: Sequence[str]) -> bool:
-    """Whether lines were broken to fit a width, so that sentences go on in the next line.
+    """Whether lines were broken to fit a width, so that sentences continue in the next line.
 
-    Of such lines hardly any has room for the next line's first word, and many go on with a small
-    letter.
+    Of such lines hardly any has room for the next line's first word, and many continue with a
+    small letter.
     """
     width = max(map(len, lines), default=0)
     inside = [(line, after) for line, after in pairwise(lines) if line.strip() and after.strip()]
