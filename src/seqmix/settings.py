@@ -24,6 +24,7 @@ from seqmix.errors import ConfigError
 T = TypeVar("T")
 Number = TypeVar("Number", int, float)
 Count = Annotated[int, Field(ge=1, le=2**31)]
+Natural = Annotated[int, Field(ge=0)]
 Rate = Annotated[float, Field(ge=0, le=100)]
 Positive = Annotated[float, Field(gt=0, le=1e6)]
 Share = Annotated[float, Field(ge=0, le=1)]

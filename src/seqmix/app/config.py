@@ -11,16 +11,16 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, ValidationError, model_validator
 
 from seqmix.app.sections import Adapt, Data, Loop, Mixed, Query, Tagging, Training
 from seqmix.augment.settings import AugmentSettings
 from seqmix.errors import ConfigError
 from seqmix.loop.selftraining import SelfTraining
 from seqmix.query.policies import POLICIES
-from seqmix.settings import STRICT, explain
+from seqmix.settings import STRICT, Natural, explain
 
 PRESETS = Path(__file__).parent / "presets"
 FEW_LABELS = "few-labels"  # the preset that is the recipe of projects and of seqmix train
@@ -35,7 +35,7 @@ class Config(BaseModel):
 
     model_config = STRICT
 
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Natural = 0
     """The random seed: same seed, same bytes."""
     data: Data = Data()
     tagger: Tagging = Tagging()

@@ -10,10 +10,8 @@ from seqmix.augment.settings import AnyVariant, AugmentSettings
 from seqmix.errors import ConfigError
 from seqmix.loop.mixed_lessons import Labels
 from seqmix.query.policies import POLICIES
-from seqmix.settings import Count, Positive, Rate, Share, settings
+from seqmix.settings import Count, Natural, Positive, Rate, Share, settings
 from seqmix.tagger.settings import EPOCHS, Head, LearningRate, Settings
-
-Natural = Annotated[int, Field(ge=0)]
 
 
 def _policy(name: str) -> str:

@@ -8,9 +8,8 @@ from pydantic import AfterValidator, Field, SkipValidation
 
 from seqmix.augment.score_range import ScoreRange, parse_score_range
 from seqmix.errors import ConfigError
-from seqmix.settings import Count, Positive, Rate, Share, settings
+from seqmix.settings import Count, Natural, Positive, Rate, Share, settings
 
-Natural = Annotated[int, Field(ge=0, le=1000)]
 Variant = Literal["whole", "sub", "label"]
 Method = Literal["mention", "token", "shuffle", "duplicate"]
 Combined = Literal["mention+sub"]
@@ -64,7 +63,7 @@ class Mixing:
     """Windows of a fixed length, or the spans of entities."""
     partners: Literal["random", "similar"] = "random"
     """How partners are drawn: at random, or among the nearest in embedding space."""
-    in_context: Natural = 0
+    in_context: Annotated[int, Field(ge=0, le=1000)] = 0
     """Nearest entries among which a masked LM chooses each new word; 0: the nearest one."""
     keep_case: bool = False
     """Give a new word the casing of the word it replaces."""
@@ -103,9 +102,9 @@ class AugmentSettings(Mixing):
     """Generate only words that occur in the labeled or unlabeled text."""
     alphabetic: bool = False
     """Generate only words made of letters."""
-    min_count: Annotated[int, Field(ge=0)] = 0
+    min_count: Natural = 0
     """Generate only words that occur at least this often in that text."""
-    guard: Annotated[int, Field(ge=0)] = 0
+    guard: Natural = 0
     """Folds of the comparison that leaves augmentation out where it hurts; 0 is off."""
 
     def __post_init__(self) -> None:

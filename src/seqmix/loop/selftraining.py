@@ -17,12 +17,11 @@ from pydantic import Field
 from seqmix.data.sentence import Row, Sentence
 from seqmix.loop.learner import Fit
 from seqmix.protocols import Tagger
-from seqmix.settings import settings
+from seqmix.settings import Natural, settings
 
 _SURE = 0.98  # a row with a weight above this is written as a single tag
 _TRIFLE = 0.02  # weights below this are left out
 
-Natural = Annotated[int, Field(ge=0)]
 # What else the student learns, from its teachers and the sentences they learned from.
 MoreLessons = Callable[
     [Sequence[Tagger], Sequence[Sentence], np.random.Generator], Sequence[Sentence]

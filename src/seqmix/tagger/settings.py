@@ -6,7 +6,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from seqmix.settings import Count, settings
+from seqmix.settings import Count, Natural, settings
 
 Head = Literal["linear", "crf"]
 HEADS: tuple[Head, ...] = get_args(Head)
@@ -85,5 +85,5 @@ class AdaptSettings:
     """Largest norm of a gradient."""
     max_pieces: Annotated[int, Field(ge=8, le=2**31)] = 128
     """Subwords in a window; longer sentences are read in several windows."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Natural = 0
     """Random seed, where no generator is given."""

@@ -14,7 +14,7 @@ from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
 from seqmix.data.spans import Span
 from seqmix.loop.stopping import kappa
-from seqmix.serve.progress import estimates
+from seqmix.serve.progress import throttled
 from seqmix.serve.progress.agreement import Agreement, agreement, conflicts
 from seqmix.serve.progress.estimates import Estimates, Progress, span_counts
 from seqmix.serve.progress.intervals import intervals, with_interval
@@ -309,7 +309,7 @@ def test_figures_are_computed_once_in_a_while_only(url, monkeypatch):
         undo_answer(store, 1)
 
         assert watch.progress() is first
-        monkeypatch.setattr(estimates.time, "monotonic", lambda: 1e12)
+        monkeypatch.setattr(throttled.time, "monotonic", lambda: 1e12)
         assert watch.progress().audit.n == 4
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from seqmix.app.console import count, duration
+from seqmix.app.console import count, duration, percent
 from seqmix.app.description.pace import pace_lines
 from seqmix.app.description.sources import source_lines
 from seqmix.app.description.tags import confusion_lines, tag_lines
@@ -120,9 +120,9 @@ def _model(model: dict[str, Any] | None) -> str:
 def _f1(facts: dict[str, Any]) -> str:
     audit, model = facts["audit"], facts["model"]
     if audit is not None:
-        low, high = _percent(audit["low"]), _percent(audit["high"])
+        low, high = percent(audit["low"]), percent(audit["high"])
         interval = f"{low} to {high}, {100 * audit['level']:g} %"
-        return f"F1: {_percent(audit['f1'])} ({interval}) on {audit['n']} random sentences"
+        return f"F1: {percent(audit['f1'])} ({interval}) on {audit['n']} random sentences"
     if model is None or not model["trained_on"]:
         return "F1: not known yet; it needs a model, and answers to sentences of the audit stream"
     more = count(facts["lacking"]["audit"], "more audit answer")
@@ -161,12 +161,8 @@ def _goal(goal: dict[str, Any]) -> str:
 
 def _agreement(agreement: dict[str, Any]) -> str:
     kappa = "not known" if agreement["kappa"] is None else f"{agreement['kappa']:.3f}"
-    f1 = _percent(agreement["f1"])
+    f1 = percent(agreement["f1"])
     return f"span F1 {f1}, kappa {kappa} on {count(agreement['n'], 'sentence')}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"
 
 
 def _signed(share: float) -> str:

@@ -28,11 +28,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from seqmix.app.config import Config, load_config, read_toml
 from seqmix.app.sweep.lengths import checked_steps, shortened
 from seqmix.errors import ConfigError
-from seqmix.settings import explain
+from seqmix.settings import Natural, explain
 
 _ABOUT_THE_ARM = ("preset", "data", "grid", "most_steps")
 _MOST = 10_000  # seeds, and arms with all points of the grid
-Seed = Annotated[int, Field(ge=0)]
 
 
 class Sweep(BaseModel):
@@ -43,7 +42,7 @@ class Sweep(BaseModel):
     title: str
     data: str
     preset: str | None = None
-    seeds: Annotated[int, Field(ge=1, le=_MOST)] | Annotated[list[Seed], Field(min_length=1)] = 5
+    seeds: Annotated[int, Field(ge=1, le=_MOST)] | Annotated[list[Natural], Field(min_length=1)] = 5
     changes: dict[str, Any] = Field(default_factory=dict, alias="set")
     arms: dict[str, dict[str, Any]] = Field(min_length=1)
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import threading
-import time
 from collections import Counter
 from dataclasses import asdict
 from typing import Any
@@ -14,6 +11,7 @@ from sqlalchemy import func, select
 
 from seqmix.serve.progress.estimates import predicted_audit, span_counts
 from seqmix.serve.progress.intervals import with_interval
+from seqmix.serve.progress.throttled import Throttled
 from seqmix.serve.store.current import gold_answers
 from seqmix.serve.store.records import Answer
 from seqmix.serve.store.schema import generations
@@ -24,15 +22,11 @@ class TagProgress:
     """The progress of each tag, computed at most every half minute."""
 
     def __init__(self, store: Store, every: float = 30.0) -> None:
-        self._store, self._every, self._lock = store, every, threading.Lock()
-        self._at, self._last = -math.inf, list[dict[str, Any]]()
+        self._store, self._rows = store, Throttled(self._compute, every)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return each tag with its marks, the sentences they are in, and its F1 on the audit."""
-        with self._lock:
-            if time.monotonic() - self._at >= self._every:
-                self._last, self._at = self._compute(), time.monotonic()
-            return self._last
+        return self._rows()
 
     def _compute(self) -> list[dict[str, Any]]:
         answers = gold_answers(self._store)

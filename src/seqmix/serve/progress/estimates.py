@@ -7,8 +7,6 @@ sentences it would not, since they were chosen for being hard.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -20,6 +18,7 @@ from sqlalchemy import Connection, func, select
 
 from seqmix.serve.progress.forecast import LEAST_ANSWERS, LEAST_MODELS, AuditForecast, forecast
 from seqmix.serve.progress.intervals import F1, LEAST, intervals
+from seqmix.serve.progress.throttled import Throttled
 from seqmix.serve.store.current import gold_answers
 from seqmix.serve.store.records import Answer, Mark, Notes, Ranges, loads
 from seqmix.serve.store.schema import generations, queue
@@ -81,9 +80,9 @@ class Estimates:
     """The progress of a project, computed when something changed, at most every few seconds."""
 
     def __init__(self, store: Store, every: float = 5.0) -> None:
-        self._store, self._every, self._lock = store, every, threading.Lock()
+        self._store, self._recent = store, Throttled(self._refreshed, every)
         self._state: tuple[int, ...] | None = None
-        self._at, self._last = -every, Progress()
+        self._last = Progress()
         # by generation, sentence and event, so that nothing is counted twice
         self._counts: dict[tuple[int, str, int], tuple[int, int, int]] = {}
         self._tag_change = 0  # the last change of the tags that the counts have read
@@ -91,14 +90,13 @@ class Estimates:
 
     def progress(self) -> Progress:
         """Return the audit F1 of the newest model, the curve over all models, and the forecast."""
-        with self._lock:
-            if time.monotonic() - self._at < self._every:
-                return self._last
-            state = self._read_state()
-            if state != self._state:
-                self._last, self._state = self._compute(), state
-            self._at = time.monotonic()
-            return self._last
+        return self._recent()
+
+    def _refreshed(self) -> Progress:
+        state = self._read_state()
+        if state != self._state:
+            self._last, self._state = self._compute(), state
+        return self._last
 
     def _read_state(self) -> tuple[int, ...]:
         """Return numbers that change whenever an audit answer, a generation or a tag does."""

@@ -6,9 +6,6 @@ not, and the page has cut pauses out of the seconds.
 
 from __future__ import annotations
 
-import math
-import threading
-import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +15,7 @@ from typing import Any
 from sqlalchemy import select
 
 from seqmix.query.answer_time import PUBLISHED, AnswerTime, TimedAnswer, fit_answer_time
+from seqmix.serve.progress.throttled import Throttled
 from seqmix.serve.store.events import parse_marks
 from seqmix.serve.store.records import loads
 from seqmix.serve.store.schema import events, sentences
@@ -118,20 +116,19 @@ class Pace:
     """The times of a project, computed at most every few seconds."""
 
     def __init__(self, store: Store, every: float = 5.0) -> None:
-        self._store, self._every, self._lock = store, every, threading.Lock()
-        self._at, self._last = -math.inf, Times(PUBLISHED)
+        self._store, self._recent, self._last = store, Throttled(self._fit, every), Times(PUBLISHED)
         self._seq, self._change = 0, 0
         self._rows: deque[AnswerRow] = deque(maxlen=_KEPT)
 
     def times(self) -> Times:
         """Return how long answers took so far."""
-        with self._lock:
-            if time.monotonic() - self._at >= self._every:
-                if self._read():
-                    rows = tuple(self._rows)
-                    self._last = Times(fit_answer_time([row.answer for row in rows]), rows)
-                self._at = time.monotonic()
-            return self._last
+        return self._recent()
+
+    def _fit(self) -> Times:
+        if self._read():
+            rows = tuple(self._rows)
+            self._last = Times(fit_answer_time([row.answer for row in rows]), rows)
+        return self._last
 
     def _read(self) -> bool:
         """Read the answers since the last time, all again if the tags changed; return if any."""

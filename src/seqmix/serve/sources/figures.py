@@ -6,9 +6,6 @@ source can suggest: a dictionary of places is not blamed for people.
 
 from __future__ import annotations
 
-import math
-import threading
-import time
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
@@ -19,6 +16,7 @@ from sqlalchemy import func, select
 
 from seqmix.serve.progress.estimates import span_counts
 from seqmix.serve.progress.intervals import F1, with_interval
+from seqmix.serve.progress.throttled import Throttled
 from seqmix.serve.sources.filling import trouble_note
 from seqmix.serve.sources.offers import Sources
 from seqmix.serve.sources.records import MODEL, Source, list_sources
@@ -44,23 +42,18 @@ class Figures:
 
     def __init__(self, store: Store, sources: Sources | None = None, every: float = 5.0) -> None:
         self._store, self._sources = store, sources or Sources(store)
-        self._every, self._lock = every, threading.Lock()
-        self._at, self._last = -math.inf, list[dict[str, Any]]()
+        self._rows = Throttled(self._compute, every)
         self._seq, self._offered, self._kept = 0, Counter[str](), Counter[str]()
         # by source, its version, sentence and event, so that nothing is counted twice
         self._counts: dict[tuple[int, float, str, int], tuple[int, int, int]] = {}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the sources and the project's model, each with its figures, as JSON."""
-        with self._lock:
-            if time.monotonic() - self._at >= self._every:
-                self._last, self._at = self._compute(), time.monotonic()
-            return self._last
+        return self._rows()
 
     def forget(self) -> None:
         """Compute again when asked next: a source was added, changed or removed."""
-        with self._lock:
-            self._at = -math.inf
+        self._rows.forget()
 
     def _compute(self) -> list[dict[str, Any]]:
         self._read_events()
