@@ -182,3 +182,14 @@ def test_the_hash_knows_the_combined_variant_by_its_first_name() -> None:
     changes = {"augment.variant": "mention+sub", "loop.warm": False}
 
     assert load_config("conll03", changes=changes).digest == "62304deb7f2f"
+
+
+def test_asking_for_a_part_needs_a_policy_that_scores_tokens_and_names_the_arm() -> None:
+    config = load_config(changes={"query.part": 5, "augment.variant": "none"})
+
+    assert config.arm == "nte part=5" and config.digest != Config().digest
+    assert load_config(changes={"query.part": 0}).digest == Config().digest
+    for policy in ("qbc", "badge", "fluctuation"):
+        message = f"query.part: asking .* needs a policy that scores each .* nte.*; got {policy}$"
+        with pytest.raises(ConfigError, match=message):
+            load_config(changes={"query.part": 5, "query.policy": policy})

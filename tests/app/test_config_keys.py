@@ -87,7 +87,7 @@ def observe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
                 [s.id for s in [*made.seed_set, *made.pool]],
                 (len(made.seed_set), made.rounds, made.sizes(1), made.stopping, made.seed),
                 [learner["steps"](10), learner["steps"](10_000)],
-                [learner[key] for key in ("policy", "rate", "match_steps", "warm")],
+                [learner[key] for key in ("policy", "part", "rate", "match_steps", "warm")],
                 shown(learner["augmenter"](1)),
                 guard and (guard.rate, guard.folds, guard.seed, guard.steps(10)),
             ]

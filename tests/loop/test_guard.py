@@ -92,3 +92,9 @@ def test_both_train_equally_on_the_same_rest_and_are_tested_on_what_was_held_out
 def test_there_are_no_more_folds_than_sentences() -> None:
     assert len(guarded(True, True, LABELED[:2])[0]["folds"]) == 2
     assert len(guarded(True, True, corpus(20), folds=5)[0]["folds"]) == 5
+
+
+def test_tokens_without_a_label_count_neither_for_nor_against() -> None:
+    part = [Sentence(s.id, (*s.tokens, "Lena"), (*s.tags, None)) for s in LABELED]
+
+    assert guarded(True, False, part)[0]["folds"] == guarded(True, False)[0]["folds"] == [1.0] * 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,22 @@ def test_each_arm_that_may_be_chosen_is_declared_on_test() -> None:
 @pytest.mark.parametrize("path", sorted(STUDY.glob("*.toml")), ids=lambda path: path.stem)
 def test_a_declared_sweep_can_run(path: Path) -> None:
     assert read_sweep(path).arms
+
+
+def test_parts_and_whole_sentences_are_compared_at_equal_tokens_and_steps() -> None:
+    study = read_sweep(STUDY / "policies-part.toml")
+    elsewhere = {
+        seed
+        for path in STUDY.parent.rglob("*.toml")
+        if path.stem != study.name
+        for seed in read_sweep(path).seeds
+    }
+
+    assert study.seeds == tuple(range(400, 410)) and not elsewhere & set(study.seeds)
+    asked = {(a.data, a.config.query.policy, a.config.query.part) for a in study.arms}
+    assert asked == set(product(("conll03", "genia2011"), ("random", "nte"), (0, 5, 10)))
+    assert {arm.config.query.tokens for arm in study.arms} == {1000}
+    assert {arm.config.training.steps_for(n) for arm in study.arms for n in (200, 2200)} == {1000}
 
 
 def test_the_study_of_mixing_is_the_one_that_its_file_declares() -> None:

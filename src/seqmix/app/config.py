@@ -19,7 +19,7 @@ from seqmix.app.sections import Adapt, Data, Loop, Mixed, Query, Tagging, Traini
 from seqmix.augment.settings import AugmentSettings
 from seqmix.errors import ConfigError
 from seqmix.loop.selftraining import SelfTraining
-from seqmix.query.policies import POLICIES
+from seqmix.query.policies import POLICIES, check_part
 from seqmix.settings import STRICT, Natural, explain
 
 PRESETS = Path(__file__).parent / "presets"
@@ -62,6 +62,11 @@ class Config(BaseModel):
             raise ValueError(
                 f"query.policy {self.query.policy} needs tagger.head crf; got {self.tagger.head}"
             )
+        if self.query.part:
+            try:
+                check_part(self.query.policy)
+            except ConfigError as error:
+                raise ValueError(f"query.part: {error}") from error
         if not self.self_training.teachers and self.self_training.generations > 1:
             raise ValueError("self_training.generations needs self_training.teachers")
         if not self.self_training.teachers and self.mixed.variant != "none":
@@ -75,9 +80,10 @@ class Config(BaseModel):
 
     @property
     def arm(self) -> str:
-        """What the run is called in reports: policy and augmentation."""
+        """What the run is called in reports: policy, part of a sentence and augmentation."""
         variant = "" if self.augment.variant == "none" else f"+{self.augment.variant}"
-        return self.query.policy + variant
+        part = f" part={self.query.part}" if self.query.part else ""
+        return self.query.policy + part + variant
 
     def toml(self) -> str:
         """Return the resolved config as TOML, without keys that are None."""

@@ -32,6 +32,7 @@ from seqmix.loop.selftraining import MoreLessons, self_trained
 from seqmix.loop.stopping import Stopping
 from seqmix.protocols import Augmenter
 from seqmix.protocols import Tagger as AnyTagger
+from seqmix.query.part import SentencePart
 from seqmix.query.policies import combined
 from seqmix.settings import at
 from seqmix.tagger import Settings, Tagger
@@ -163,13 +164,19 @@ def build_learner(
     if config.self_training.teachers:
         more = _mixed(config, seed_set, unlabeled, encoder)
         learns = self_trained(fit, lambda: unlabeled, config.self_training, more)
+    part = SentencePart(config.query.part, config.query.tokens) if config.query.part else None
     query, augment, steps = config.query, config.augment, config.training.steps_for
     learner = partial(
         ActiveLearner,
         tagger=learns,
         policy=combined(
-            query.policy, query.diverse, query.without_entity, query.tokens, query.apart
+            query.policy,
+            query.diverse,
+            query.without_entity,
+            None if part else query.tokens,  # a part is not known before its sentence is chosen
+            query.apart,
         ),
+        part=part,
         augmenter=augmenter,
         rate=augment.rate,
         steps=steps,

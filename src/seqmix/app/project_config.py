@@ -25,6 +25,7 @@ REFUSED = {  # keys and sections that a project's trainer does not use, and why
     "loop": "people decide the rounds of a project",
     "query.size": "a project ranks its whole pool",
     "query.tokens": "a project ranks its whole pool",
+    "query.part": "a project asks for whole sentences, and people may answer a part of one",
     "mixed": "only the students of simulations learn mixed sentences",
     "augment.guard": "only simulations have a guard",
     "augment.table": "the table of a project is the encoder's, made before there are labels",

@@ -121,6 +121,8 @@ class Query:
     """Share of sentences in which the tagger finds nothing."""
     tokens: Count | None = None
     """A budget in tokens per round; size is then the largest number of sentences."""
+    part: Annotated[int, Field(ge=0, le=2**31)] = 0
+    """Ask for this many tokens of each sentence, where the policy scores them highest; 0: all."""
 
 
 @settings

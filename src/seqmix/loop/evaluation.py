@@ -39,6 +39,11 @@ def evaluate(
     return score(gold, predicted, split=split).as_dict()
 
 
+def count_tokens(sentence: Sentence) -> int:
+    """Return the number of tokens with a label."""
+    return sum(row is not None for row in sentence.tags)
+
+
 def count_spans(sentence: Sentence) -> int:
     """Return the number of labeled spans."""
     tags = [str(tag) if tag is not None else OUTSIDE for tag in sentence.hardened().tags]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from seqmix.loop.round_record import RoundRecord
@@ -32,3 +34,12 @@ class RunFinished:
 
 RunEvent = PhaseStarted | RoundFinished | RunFinished
 Report = Callable[[RunEvent], None]
+
+
+@contextmanager
+def timed(seconds: dict[str, float], number: int, report: Report, phase: str) -> Iterator[None]:
+    """Report that a phase of a round begins, and note how long it took."""
+    report(PhaseStarted(number, phase))
+    start = time.monotonic()
+    yield
+    seconds[phase] = time.monotonic() - start

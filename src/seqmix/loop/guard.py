@@ -10,9 +10,10 @@ import numpy as np
 
 from seqmix.data.scoring import score
 from seqmix.data.sentence import Sentence
+from seqmix.data.spans import OUTSIDE
 from seqmix.loop.learner import Augmenters, Fit
 from seqmix.loop.seeds import generator
-from seqmix.protocols import Augmenter
+from seqmix.protocols import Augmenter, Tagger
 from seqmix.settings import at
 
 
@@ -60,10 +61,22 @@ def does_it_help(
         f1 = []
         for sentences in (rest, [*rest, *generated]):
             tagger = fit(sentences, count, np.random.default_rng(seed), None)
-            predicted = [
-                [str(tag) for tag in s.tags] for s in tagger.predict([s.unlabeled() for s in gold])
-            ]
-            f1.append(score([[str(tag) for tag in s.hardened().tags] for s in gold], predicted).f1)
+            f1.append(_f1(tagger, gold))
         gains.append(f1[1] - f1[0])
     gain = float(np.mean(gains))
     return {"helps": gain >= 0, "gain": gain, "folds": [float(g) for g in gains]}
+
+
+def _f1(tagger: Tagger, gold: Sequence[Sentence]) -> float:
+    """Return F1 on the tokens that are labeled."""
+    predicted = tagger.predict([sentence.unlabeled() for sentence in gold])
+    pairs = [
+        (sentence.hardened().tags, guess.tags)
+        for sentence, guess in zip(gold, predicted, strict=True)
+    ]
+    right = [[str(tag or OUTSIDE) for tag in tags] for tags, _ in pairs]
+    guesses = [
+        [str(guess) if tag else OUTSIDE for tag, guess in zip(tags, guessed, strict=True)]
+        for tags, guessed in pairs
+    ]
+    return score(right, guesses).f1

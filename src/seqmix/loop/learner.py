@@ -22,7 +22,8 @@ from seqmix.loop.pool_view import TaggerView
 from seqmix.loop.rounds import damaged, read_object
 from seqmix.loop.seeds import generator
 from seqmix.protocols import Augmenter, Tagger, Trainable
-from seqmix.query.policies import policy_spec
+from seqmix.query.part import SentencePart, Window
+from seqmix.query.policies import check_part, policy_spec
 from seqmix.query.spec import Policy
 from seqmix.settings import at
 
@@ -57,6 +58,7 @@ class ActiveLearner:
             so that arms take equal steps.
         warm: Train the last tagger further instead of a new one.
         members: The size of a committee.
+        part: Ask for a part of each sentence; by default for all of it.
         round: How many batches have been labeled.
         generated: What augmentation has generated so far.
         nominal: How many sentences augmentation was asked for so far.
@@ -77,6 +79,7 @@ class ActiveLearner:
         match_steps: bool = True,
         warm: bool = False,
         members: int = 3,
+        part: SentencePart | None = None,
         round: int = 0,
         generated: Iterable[Augmented] = (),
         nominal: int = 0,
@@ -87,7 +90,9 @@ class ActiveLearner:
             raise ConfigError("steps must come with a function as tagger; a Tagger has settings")
         self._template, self._augmenter, self._rate = tagger, augmenter, rate
         self._steps, self._match_steps, self._warm = steps, match_steps, warm
-        self._members, self._tagger = members, trained
+        self._members, self._tagger, self._part = members, trained, part
+        if part is not None:
+            check_part(policy)
         self.pool, self.policy, self.seed, self.round = pool, policy_spec(policy), seed, round
         self.generated = list(generated)
         self.nominal = nominal  # sentences augmentation was asked for so far
@@ -108,12 +113,20 @@ class ActiveLearner:
 
     def rank(self, n: int) -> dict[str, float]:
         """Return the scores of the n sentences to label next by id, best first."""
+        return self.ask(n)[0]
+
+    def ask(self, n: int) -> tuple[dict[str, float], dict[str, Window]]:
+        """Return what `rank` does, and the tokens to label where only a part is asked for."""
         self.pool.check(n)
         rng = generator(self.seed, self.round + 1, "query")
         view = TaggerView(self.pool, self.tagger, self.committee, self.history, rng)
         scores = self.policy.choose(view, n, rng)
         self.pool.take(list(scores))  # refuses strangers
-        return scores
+        if self._part is None:
+            return scores, {}
+        windows = self._part.windows(view.among(scores), self.policy, rng)
+        scores = self._part.within_budget(scores, windows)
+        return scores, {id: windows[id] for id in scores}
 
     def teach(self, ids: Sequence[str], sentences: Sequence[Sentence]) -> Tagger:
         """Take the answers to these ids, generate more from them, and train."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from seqmix.data.sentence import DOCSTART, Sentence, unique_ids
 from seqmix.errors import DataError, PoolExhaustedError
+from seqmix.query.part import Window
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,18 @@ class Pool:
         """Refuse to ask for more sentences than are left."""
         if n > len(self.unlabeled):
             raise PoolExhaustedError(n, len(self.unlabeled))
+
+
+def answered(sentences: Sequence[Sentence], parts: Sequence[Window] | None) -> list[Sentence]:
+    """Return labeled sentences with the labels that were asked for; None: with all of them."""
+    if parts is None:
+        return list(sentences)
+    return [
+        sentence.with_tags(
+            [row if start <= at < end else None for at, row in enumerate(sentence.tags)]
+        )
+        for sentence, (start, end) in zip(sentences, parts, strict=True)
+    ]
 
 
 Label = Callable[[Sequence[Sentence]], Sequence[Sentence]]  # the same sentences with labels

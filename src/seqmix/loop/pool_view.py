@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,11 @@ class TaggerView:
         if tagger.tag_set is None:
             raise ValueError("the tagger must be trained, so that it has a tag set")
         self.tag_set: TagSet = tagger.tag_set
+
+    def among(self, ids: Iterable[str]) -> TaggerView:
+        """Return the same view of these sentences only."""
+        some = Pool({s.id: s for s in self._pool.take(list(ids))}, self._pool.labeled)
+        return TaggerView(some, self._tagger, self._committee, self._history, self.rng)
 
     def sentences(self) -> Iterator[Sentence]:
         """Yield the unlabeled sentences."""

@@ -8,13 +8,14 @@ from typing import Any
 
 from seqmix.loop.stopping import Forecast
 from seqmix.query.answer_time import minutes
+from seqmix.query.part import Window
 
 FORMAT_VERSION = 1
 SPLITS = ("dev", "test")
 _WHOLE = ("round", "seed", "labeled", "tokens", "spans", "generated")
 _KEYS = (
-    *("format_version", *_WHOLE, "steps", "chosen", "scores", "augmentation", "agreement"),
-    *("guard", *SPLITS, "forecast", "stop"),
+    *("format_version", *_WHOLE, "steps", "chosen", "scores", "parts", "augmentation"),
+    *("agreement", "guard", *SPLITS, "forecast", "stop"),
 )
 
 
@@ -38,6 +39,7 @@ class RoundRecord:
     results: Mapping[str, Mapping[str, Any]]  # by split
     forecast: Forecast | None = None
     stop: str | None = None
+    parts: Sequence[Window] | None = None  # of the chosen ids, where not all of them was asked for
 
     def f1(self, split: str) -> float:
         """Return F1 on a split."""
@@ -68,7 +70,8 @@ class RoundRecord:
             "format_version": FORMAT_VERSION, "round": self.number, "seed": self.seed, **self.names,
             "labeled": self.labeled, "tokens": self.tokens, "spans": self.spans,
             "generated": self.generated, "steps": self.steps, "chosen": self.chosen,
-            "scores": self.scores, "augmentation": self.augmentation, "agreement": self.agreement,
+            "scores": self.scores, **({} if self.parts is None else {"parts": self.parts}),
+            "augmentation": self.augmentation, "agreement": self.agreement,
             "guard": self.guard, **self.results,
             "forecast": None if self.forecast is None else asdict(self.forecast), "stop": self.stop,
         }  # fmt: skip
@@ -93,6 +96,7 @@ class RoundRecord:
             results={split: line[split] for split in SPLITS if line.get(split)},
             forecast=forecast and Forecast(*(forecast[key] for key in ("gain", "low", "high"))),
             stop=line.get("stop"),
+            parts=line.get("parts") and [(start, end) for start, end in line["parts"]],
         )
 
 
@@ -107,6 +111,7 @@ def _wrong(line: Mapping[str, Any]) -> str | None:
         and type(augmentation.get("asked")) is int
         and has_numbers(augmentation.get("counts") or {}),
         "stop": isinstance(line.get("stop", 0), str | None),
+        "parts": isinstance(chosen, list) and are_windows(line.get("parts"), len(chosen)),
         "agreement": isinstance(line.get("agreement", ""), int | float | None),
         "forecast": "forecast" in line
         and (line["forecast"] is None or has_numbers(line["forecast"], "gain", "low", "high")),
@@ -123,3 +128,17 @@ def has_numbers(value: Any, *keys: str, others: bool = True) -> bool:
     if not isinstance(value, dict) or not all(key in value for key in keys):
         return False
     return all(isinstance(value[key], int | float) for key in (value if others else keys))
+
+
+def are_windows(value: Any, n: int) -> bool:
+    """Whether a value is a start and an end for each of n sentences, or None."""
+    if value is None:
+        return True
+    if not isinstance(value, list) or len(value) != n:
+        return False
+    return all(
+        isinstance(pair, list)
+        and [type(at) for at in pair] == [int, int]
+        and 0 <= pair[0] < pair[1]
+        for pair in value
+    )

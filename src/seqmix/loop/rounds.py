@@ -1,19 +1,20 @@
-"""The files of a run directory read back; a damaged one is an error that names it."""
+"""The files of a run directory, read and written; a damaged one is an error that names it."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from seqmix.data.augmented import Augmented
-from seqmix.data.files import version_problem
+from seqmix.data.files import version_problem, write_text
 from seqmix.data.formats.records import json_lines
 from seqmix.errors import DataError, RunError
-from seqmix.loop.round_record import FORMAT_VERSION, RoundRecord, has_numbers
+from seqmix.loop.round_record import FORMAT_VERSION, RoundRecord, are_windows, has_numbers
+from seqmix.query.part import Window
 
 _HALF = re.compile("[\ud800-\udfff]")  # could not be written again
 
@@ -64,8 +65,8 @@ def read_generated(path: Path, round: int, described: Mapping[str, Any]) -> list
     return generated
 
 
-def read_chosen(path: Path) -> tuple[list[str], list[float | None]]:
-    """Return the ids a round asked for and their scores."""
+def read_chosen(path: Path) -> tuple[list[str], list[float | None], list[Window] | None]:
+    """Return the ids a round asked for, their scores, and the parts asked for if not all."""
     chosen = read_object(path, ids=list, scores=list)
     with damaged(path):
         if not all(isinstance(id, str) for id in chosen["ids"]) or len(chosen["ids"]) != len(
@@ -74,7 +75,10 @@ def read_chosen(path: Path) -> tuple[list[str], list[float | None]]:
             raise ValueError("expected ids, and a score for each")
         if not all(score is None or type(score) in (int, float) for score in chosen["scores"]):
             raise ValueError("expected scores to be numbers or null")
-    return chosen["ids"], chosen["scores"]
+        parts = chosen.get("parts")
+        if not are_windows(parts, len(chosen["ids"])):
+            raise ValueError("expected parts to be a start and an end for each id")
+    return chosen["ids"], chosen["scores"], parts and [(start, end) for start, end in parts]
 
 
 def read_described(path: Path, asked: int) -> dict[str, Any]:
@@ -106,6 +110,17 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     """Return the JSON objects of a file of lines; none where there is no file."""
     with damaged(path):
         return [record for _, record, _ in json_lines(path)] if path.exists() else []
+
+
+def write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """Write JSON objects as a file of lines."""
+    write_text(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
+
+
+def add_line(path: Path, line: dict[str, Any]) -> None:
+    """Add a line by rewriting the file, so that none is ever torn; the same round is replaced."""
+    kept = [old for old in read_lines(path) if old.get("round") != line["round"]]
+    write_lines(path, [*kept, line])
 
 
 def read_object(path: Path, **kinds: type) -> dict[str, Any]:

@@ -18,9 +18,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -29,22 +27,24 @@ from typing import Any
 from seqmix.data.augmented import Augmented, hubness, new_tokens
 from seqmix.data.files import clear_leftovers, locked, make_folder, refuse_links, sync, write_text
 from seqmix.data.sentence import Sentence
-from seqmix.loop.evaluation import count_spans, evaluate
-from seqmix.loop.events import PhaseStarted, Report, RoundFinished, RunFinished
+from seqmix.loop.evaluation import count_spans, count_tokens, evaluate
+from seqmix.loop.events import Report, RoundFinished, RunFinished, timed
 from seqmix.loop.learner import REMEMBERED, ActiveLearner
-from seqmix.loop.pool import Label, Pool
+from seqmix.loop.pool import Label, Pool, answered
 from seqmix.loop.round_record import RoundRecord
 from seqmix.loop.rounds import (
+    add_line,
     read_chosen,
     read_described,
     read_generated,
-    read_lines,
     read_predictions,
     read_rounds,
+    write_lines,
 )
 from seqmix.loop.seeds import generator
 from seqmix.loop.stopping import Forecast, Stopping, forecast, kappa
 from seqmix.protocols import Tagger
+from seqmix.query.part import Window
 
 _STOP_SET = 200  # sentences of the pool on which agreement between rounds is measured
 
@@ -101,7 +101,8 @@ def _restored(plan: Plan, folder: Path, done: Sequence[RoundRecord]) -> ActiveLe
     for record in done:
         place = _place(folder, record.number)
         if record.number > 0:
-            pool = pool.label(record.chosen, plan.label(pool.take(record.chosen)))
+            answers = answered(plan.label(pool.take(record.chosen)), record.parts)
+            pool = pool.label(record.chosen, answers)
         path = place / "generated.jsonl"
         generated += read_generated(path, record.number, record.augmentation)
         if looks_back:
@@ -131,15 +132,15 @@ def _round(
     place = _place(folder, number)
     make_folder(place)
     seconds: dict[str, float] = {}
-    phase = partial(_timed, seconds, number, report)
+    phase = partial(timed, seconds, number, report)
     before = learner.tagger if number else None
-    batch, chosen, scores = plan.seed_set, list[str](), list[float | None]()
+    batch, chosen, scores, parts = plan.seed_set, list[str](), list[float | None](), None
     with phase("query"):
         if number:
-            chosen, scores = _chosen(learner, place / "chosen.json", plan.sizes(number))
+            chosen, scores, parts = _chosen(learner, place / "chosen.json", plan.sizes(number))
     with phase("annotate"):
         if number:
-            batch = plan.label(learner.pool.take(chosen))
+            batch = answered(plan.label(learner.pool.take(chosen)), parts)
             learner.label(chosen, batch)
     with phase("augment"):
         labeled = list(learner.pool.labeled.values())
@@ -155,9 +156,9 @@ def _round(
         agreement = _agreement(plan, learner, before)
         _remember(learner, place / "predictions.json")
     record = RoundRecord(
-        number, plan.seed, plan.names, len(labeled), sum(map(len, labeled)),
+        number, plan.seed, plan.names, len(labeled), sum(map(count_tokens, labeled)),
         sum(map(count_spans, labeled)), len(learner.generated), learner.steps, chosen, scores,
-        augmentation, agreement, guard, results,
+        augmentation, agreement, guard, results, parts=parts,
     )  # fmt: skip
     record = replace(record, forecast=_forecast(plan, [*done, record]))
     record = replace(record, stop=_stop(plan, learner, [*done, record]))
@@ -166,11 +167,14 @@ def _round(
     return record
 
 
-def _chosen(learner: ActiveLearner, path: Path, n: int) -> tuple[list[str], list[float | None]]:
+def _chosen(
+    learner: ActiveLearner, path: Path, n: int
+) -> tuple[list[str], list[float | None], list[Window] | None]:
     """Return what was chosen before, or choose now and keep it."""
     if not path.exists():
-        scores = learner.rank(n)
+        scores, windows = learner.ask(n)
         chosen = {"ids": list(scores), "scores": list(scores.values())}
+        chosen |= {"parts": list(windows.values())} if windows else {}
         write_text(path, json.dumps(chosen, ensure_ascii=False))
     return read_chosen(path)
 
@@ -196,7 +200,7 @@ def _augmentation(
         "counts": dict(augmentation.counts),
         **hubness(new_tokens(new), len(set(new_tokens(new)))),
     }
-    _write_lines(path, (augmented.to_record() for augmented in new))
+    write_lines(path, (augmented.to_record() for augmented in new))
     write_text(about, json.dumps(described, ensure_ascii=False))
     return described
 
@@ -224,7 +228,7 @@ def _finish(
 
     subtle: a kill between any two of these lines must leave what the next start can resume.
     """
-    _write_lines(
+    write_lines(
         folder / "generated.jsonl",
         (
             {"round": int(new.sentence.id[1:].split("/")[0]), **new.to_record()}
@@ -232,8 +236,8 @@ def _finish(
         ),
     )
     rounded = {phase: round(spent, 3) for phase, spent in seconds.items()}
-    _append(folder / "timings.jsonl", {"round": record.number, "seconds": rounded})
-    _append(folder / "rounds.jsonl", record.to_json())
+    add_line(folder / "timings.jsonl", {"round": record.number, "seconds": rounded})
+    add_line(folder / "rounds.jsonl", record.to_json())
     _clear_models(folder, record.number)
 
 
@@ -241,16 +245,6 @@ def _clear_models(folder: Path, last: int) -> None:
     """Remove the models of all earlier rounds: a kill may have left any of them."""
     for number in range(last):
         shutil.rmtree(_place(folder, number) / "model", ignore_errors=True)
-
-
-def _append(path: Path, line: dict[str, Any]) -> None:
-    """Add a line by rewriting the file, so that none is ever torn; the same round is replaced."""
-    kept = [old for old in read_lines(path) if old.get("round") != line["round"]]
-    _write_lines(path, [*kept, line])
-
-
-def _write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    write_text(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
 
 
 def _agreement(plan: Plan, learner: ActiveLearner, before: Tagger | None) -> float | None:
@@ -287,11 +281,3 @@ def _stop(plan: Plan, learner: ActiveLearner, rounds: Sequence[RoundRecord]) -> 
         uncertainty = max(unsure, default=0.0)
     reason = plan.stopping.reason(last.labeled, last.tokens, agreements, uncertainty)
     return reason or (None if learner.pool.unlabeled else "the pool is empty")
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], number: int, report: Report, phase: str) -> Iterator[None]:
-    report(PhaseStarted(number, phase))
-    start = time.monotonic()
-    yield
-    seconds[phase] = time.monotonic() - start

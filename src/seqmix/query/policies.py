@@ -9,16 +9,21 @@ from seqmix.errors import ConfigError
 from seqmix.query.committee import BALD, qbc
 from seqmix.query.diversity import Badge, CoreSet, Diverse, KMeans, random_scores
 from seqmix.query.history import fluctuation
+from seqmix.query.part import even
 from seqmix.query.selection import Budget, WithoutEntity
 from seqmix.query.spec import Policy, PolicySpec
 from seqmix.query.templates import Apart
 from seqmix.query.uncertainty import (
     Reweighted,
     Uncertainty,
+    closeness,
+    entropies,
     lc,
     least_confidence_sum,
     margin,
     mnlp,
+    shortfalls,
+    surprisals,
     tag_count,
     token_entropy,
 )
@@ -26,13 +31,13 @@ from seqmix.query.uncertainty import (
 _SQUARE = 300  # sentences that a policy orders whose work grows with the square of them
 
 POLICIES: Mapping[str, PolicySpec] = {
-    "random": PolicySpec(random_scores),
+    "random": PolicySpec(random_scores, tokens=even),
     "lc": PolicySpec(lc, needs=frozenset({"crf"})),
-    "lc_prime": PolicySpec(Uncertainty(least_confidence_sum)),
-    "nte": PolicySpec(Uncertainty(token_entropy)),
+    "lc_prime": PolicySpec(Uncertainty(least_confidence_sum), tokens=shortfalls),
+    "nte": PolicySpec(Uncertainty(token_entropy), tokens=entropies),
     "qbc": PolicySpec(qbc, needs=frozenset({"committee"})),
-    "mnlp": PolicySpec(mnlp),
-    "margin": PolicySpec(Uncertainty(margin)),
+    "mnlp": PolicySpec(mnlp, tokens=surprisals),
+    "margin": PolicySpec(Uncertainty(margin), tokens=closeness),
     "bald": PolicySpec(BALD()),
     "tag_count": PolicySpec(tag_count),
     "reweighted": PolicySpec(Reweighted(), needs=frozenset({"labels"})),
@@ -56,6 +61,17 @@ def policy_name(name: str) -> str:
     if name not in POLICIES:
         raise ConfigError(f"there is no policy {name!r}; there are {', '.join(POLICIES)}")
     return name
+
+
+def check_part(policy: Policy) -> None:
+    """Refuse a policy that cannot say which part of a sentence to ask for."""
+    if policy_spec(policy).tokens is None:
+        able = [name for name, spec in POLICIES.items() if spec.tokens is not None]
+        named = policy if isinstance(policy, str) else "one that scores whole sentences"
+        raise ConfigError(
+            f"asking for a part of a sentence needs a policy that scores each token by itself: "
+            f"{', '.join(able)}; got {named}"
+        )
 
 
 def combined(

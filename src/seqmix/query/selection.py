@@ -6,7 +6,7 @@ A condition shows the policy a part of the pool, so it works with every policy a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -41,12 +41,7 @@ class Budget:
         lengths = {
             sentence.id: len(sentence) for sentence in view.sentences() if sentence.id in candidates
         }
-        taken, left = {}, self.tokens
-        for id, score in candidates.items():
-            if lengths[id] <= left:
-                taken[id] = score
-                left -= lengths[id]
-        return taken
+        return {id: candidates[id] for id in affordable(candidates, lengths, self.tokens)}
 
     def _fits(self, view: PoolView) -> Iterator[bool]:
         return (len(sentence) <= self.tokens for sentence in view.sentences())
@@ -74,6 +69,14 @@ class WithoutEntity:
         rest = [id for id in best if id not in quota][: max(n - len(quota), 0)]
         scores = {**best, **quota}
         return dict(sorted(((id, scores[id]) for id in (*quota, *rest)), key=lambda pair: -pair[1]))
+
+
+def affordable(order: Iterable[str], costs: Mapping[str, int], budget: int) -> Iterator[str]:
+    """Yield those that fit into what is left of a budget when their turn comes."""
+    for id in order:
+        if costs[id] <= budget:
+            budget -= costs[id]
+            yield id
 
 
 def with_quota(order: Sequence[str], some: Collection[str], share: float) -> list[str]:

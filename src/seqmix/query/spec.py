@@ -9,12 +9,15 @@ from hashlib import blake2b
 from heapq import nlargest
 from typing import Literal
 
+import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from seqmix.errors import ConfigError, ModelError
-from seqmix.protocols import PoolView, Score, Selector
+from seqmix.protocols import PoolView, Probs, Score, Selector
 
 Need = Literal["crf", "committee", "history", "labels"]
+TokenScore = Callable[[Probs], NDArray[np.float64]]  # [n_tokens, n_tags] -> [n_tokens]
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,15 @@ class PolicySpec:
         needs: What it cannot do without: a tagger with a CRF head (`crf`), a `committee`, the
             predictions of earlier rounds (`history`), or the `labels` so far.
         most: How many sentences it can put in order in reasonable time; None means a whole pool.
+        tokens: How it scores each token by p(tag | token), to ask for a part of a sentence; None
+            where it does not.
     """
 
     score: Score | None = None
     selector: Selector | None = None
     needs: frozenset[Need] = frozenset()
     most: int | None = None
+    tokens: TokenScore | None = None
 
     def __post_init__(self) -> None:
         if (self.score is None) == (self.selector is None):

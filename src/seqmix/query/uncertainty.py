@@ -7,16 +7,42 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seqmix.data.spans import OUTSIDE
 from seqmix.protocols import Measure, PoolView, Probs
 
+Floats = NDArray[np.float64]  # [n_tokens]
+
+
+def entropies(rows: Probs) -> Floats:
+    """Return the entropy of each token."""
+    from scipy.special import entr  # -p log p, and 0 at p = 0; naming a policy needs no scipy
+
+    return np.asarray(entr(rows.astype(np.float64)).sum(axis=1))  # rows: [n_tokens, n_tags]
+
+
+def shortfalls(rows: Probs) -> Floats:
+    """Return what the best tag of each token leaves over."""
+    return np.asarray(1 - rows.max(axis=1).astype(np.float64), np.float64)
+
+
+def surprisals(rows: Probs) -> Floats:
+    """Return the negative log-probability of the best tag of each token."""
+    best = rows.max(axis=1).astype(np.float64)
+    return np.asarray(-np.log(np.maximum(best, math.ulp(0.0))))
+
+
+def closeness(rows: Probs) -> Floats:
+    """Return for each token how close its second tag comes to the first."""
+    ordered = np.sort(rows.astype(np.float64), axis=1)
+    second = ordered[:, -2] if ordered.shape[1] > 1 else 0.0
+    return np.asarray(1 - (ordered[:, -1] - second))
+
 
 def token_entropy(probs: Probs) -> float:
     """Return the entropy averaged over tokens (NTE, Eq. 3); a sum would mostly rank by length."""
-    from scipy.special import entr  # -p log p, and 0 at p = 0; naming a policy needs no scipy
-
-    return float(entr(probs.astype(np.float64)).sum(axis=1).mean())  # probs: [n_tokens, n_tags]
+    return float(entropies(probs).mean())
 
 
 def least_confidence_sum(probs: Probs) -> float:
@@ -24,7 +50,7 @@ def least_confidence_sum(probs: Probs) -> float:
 
     The paper sums, so long sentences are asked sooner.
     """
-    return float((1 - probs.max(axis=1).astype(np.float64)).sum())
+    return float(shortfalls(probs).sum())
 
 
 def margin(probs: Probs) -> float:
@@ -32,9 +58,7 @@ def margin(probs: Probs) -> float:
 
     1 when they are equally probable, 0 when the tagger is certain.
     """
-    ordered = np.sort(probs.astype(np.float64), axis=1)
-    second = ordered[:, -2] if ordered.shape[1] > 1 else 0.0
-    return float((1 - (ordered[:, -1] - second)).mean())
+    return float(closeness(probs).mean())
 
 
 _MEASURES: dict[Callable[[Probs], float], Measure] = {  # those a tagger computes by itself

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -323,3 +324,21 @@ def test_a_sentence_that_stands_twice_in_the_data_does_not_run_the_last_round_dr
         json.loads((tmp_path / "run" / "rounds.jsonl").read_text().splitlines()[-1])["labeled"]
         == 16
     )
+
+
+@pytest.mark.parametrize("head", ["linear", "crf"])
+def test_a_run_that_asks_for_parts_repeats_and_counts_their_tokens(
+    data: Path, encoder: str, tmp_path: Path, head: str
+) -> None:
+    changes = {"query__part": 2, "query__tokens": 7, "tagger__head": head}
+    for name in ("a", "b"):
+        out = ["--out", str(tmp_path / name)]
+        assert run(["simulate", "--data", str(data), *out, *settings(encoder, **changes)]) == 0
+
+    text = (tmp_path / "a" / "rounds.jsonl").read_text()
+    assert text == (tmp_path / "b" / "rounds.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    for before, line in pairwise(lines):
+        asked = sum(end - start for start, end in line["parts"])
+        assert line["tokens"] == before["tokens"] + asked and 2 <= asked <= 7
+        assert line["labeled"] == before["labeled"] + len(line["parts"])
