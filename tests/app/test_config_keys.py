@@ -17,7 +17,10 @@ from seqmix.errors import ConfigError
 from seqmix.tagger.adaptation import adapt as adaptation
 from tests.support.config_keys import Recorder, another, keys
 
-REFUSED = {"mixed.guard": "only what .augment. generates has a guard"}
+REFUSED = {
+    "mixed.guard": "only what .augment. generates has a guard",
+    "training.members": "teachers are averaged already",  # of which STAGES has two
+}
 # every stage takes place, so that each key has something to change
 STAGES = {
     "loop.seed_size": 5,

@@ -16,9 +16,11 @@ from seqmix.app.reading.data import read_splits
 from seqmix.augment.score_range import ScoreRange, parse_score_range
 from seqmix.data.augmented import Augmented, new_tokens
 from seqmix.errors import ConfigError
+from seqmix.loop.events import PhaseStarted
 from seqmix.loop.run import run
 from seqmix.starter import load_encoder
 from seqmix.tagger import Tagger
+from seqmix.tagger.ensemble.averaged import AveragedTagger
 from tests.support import tiny
 
 SMALL = [
@@ -163,6 +165,7 @@ TEACHERS = ["self_training.teachers=2", "self_training.sentences=10", "self_trai
         ["query.policy=qbc"],
         ["query.policy=qbc", *TEACHERS],
         [*TEACHERS, "self_training.generations=2"],
+        ["training.members=3", "query.policy=qbc"],
         ["augment.variant=mention", "augment.rate=0.5", "augment.guard=2"],
         [
             "augment.variant=mention+sub",
@@ -183,6 +186,36 @@ def test_the_number_of_trainings_is_told_beforehand(changes, tmp_path, masked, m
     assert training_runs(load_config("demo", changes=parse_changes([*SMALL, *changes]))) == len(
         trained
     )
+
+
+@pytest.mark.parametrize("warm", ["loop.warm=false", "loop.warm=true"])
+def test_averaged_taggers_differ_and_a_run_with_them_resumes_with_the_same_bytes(
+    tmp_path, masked, warm
+):
+    changes = [f"tagger.encoder={masked}", "training.members=2", "tagger.head=crf", warm]
+    run(plan(changes), tmp_path / "whole")
+
+    class Killed(BaseException):
+        pass
+
+    def kill(event):
+        if event == PhaseStarted(1, "evaluate"):
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(plan(changes), tmp_path / "broken", kill)
+    run(plan(changes), tmp_path / "broken")
+
+    for name in ("rounds.jsonl", "model/0/model.safetensors", "model/1/model.safetensors"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "broken" / name).read_bytes()
+    first, second = AveragedTagger.load(tmp_path / "whole" / "model").members
+    weights = [tagger.network.classifier.weight for tagger in (first, second)]
+    assert not torch.equal(*weights)
+
+
+def test_members_and_teachers_are_refused_together(masked):
+    with pytest.raises(ConfigError, match=r"members needs self_training.teachers = 0.*got 3"):
+        plan(["training.members=3", *TEACHERS])
 
 
 def test_steps_have_a_floor(masked):

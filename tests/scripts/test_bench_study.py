@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -53,6 +54,17 @@ def test_each_arm_that_may_be_chosen_is_declared_on_test() -> None:
 @pytest.mark.parametrize("path", sorted(STUDY.glob("*.toml")), ids=lambda path: path.stem)
 def test_a_declared_sweep_can_run(path: Path) -> None:
     assert read_sweep(path).arms
+
+
+def test_averaged_taggers_are_trained_as_the_single_ones_are() -> None:
+    averaged, plain = (read_sweep(STUDY / f"{name}.toml") for name in ("averaged", "plain-test"))
+    single = {arm.data: arm.config for arm in plain.arms}
+
+    assert averaged.seeds == plain.seeds and {a.data for a in averaged.arms} == set(single)
+    for arm in averaged.arms:
+        assert arm.config.training.members == 3
+        changed = replace(arm.config.training, members=1)
+        assert arm.config.model_copy(update={"training": changed}) == single[arm.data]
 
 
 def test_parts_and_whole_sentences_are_compared_at_equal_tokens_and_steps() -> None:

@@ -82,6 +82,9 @@ def test_shorter_trainings_keep_their_proportions() -> None:
     assert half.self_training.steps == pytest.approx(config.self_training.steps / 2, abs=1)
     assert half.adapt.epochs == config.adapt.epochs / 2
     assert shortened(config, 10**9).training.steps == 600
+    averaged = {"self_training.teachers": 0, "training.members": 3, "training.min_steps": 600}
+    three = load_config("few-labels", changes={**averaged, "loop.rounds": 0})
+    assert shortened(three, 900).training.steps == 300
 
 
 @pytest.mark.parametrize("steps", [0, -1, "200", 1.5, True])

@@ -69,6 +69,12 @@ class Config(BaseModel):
                 raise ValueError(f"query.part: {error}") from error
         if not self.self_training.teachers and self.self_training.generations > 1:
             raise ValueError("self_training.generations needs self_training.teachers")
+        if self.self_training.teachers and self.training.members > 1:
+            raise ValueError(
+                "training.members needs self_training.teachers = 0, since teachers are averaged "
+                f"already; got {self.training.members} members, "
+                f"{self.self_training.teachers} teachers"
+            )
         if not self.self_training.teachers and self.mixed.variant != "none":
             raise ValueError("mixed.variant needs self_training.teachers")
         if self.loop.slice is not None and self.loop.slice < self.loop.seed_size:

@@ -36,6 +36,7 @@ from seqmix.query.part import SentencePart
 from seqmix.query.policies import combined
 from seqmix.settings import at
 from seqmix.tagger import Settings, Tagger
+from seqmix.tagger.ensemble.averaged import AveragedTagger, is_averaged
 from seqmix.tagger.training.loop import Progress
 
 
@@ -66,7 +67,7 @@ def build_plan(
         splits={name: splits[name] for name in ("dev", "test") if name in splits},
         sizes=lambda round: at(config.query.size, round - 1),
         rounds=loop.rounds,
-        load_tagger=lambda path: Tagger.load(path, config.tagger.device),
+        load_tagger=partial(_load, device=config.tagger.device),
         names={
             "arm": config.arm,
             "policy": config.query.policy,
@@ -207,7 +208,30 @@ def _fit(
         tagger.settings = Settings(**shared | {"steps": steps})
         return tagger.fit(sentences, rng, tag_set, warm=last is not None, progress=progress)
 
-    return fit
+    members = config.training.members
+    return fit if members == 1 else _averaged(fit, members)
+
+
+def _averaged(fit: Fit, members: int) -> Fit:
+    """Return a fit that trains so many taggers, which differ by their seed, and averages them."""
+
+    def fit_all(
+        sentences: Sequence[Sentence],
+        steps: int | None,
+        rng: np.random.Generator,
+        last: AnyTagger | None,
+    ) -> AnyTagger:
+        before = last.members if isinstance(last, AveragedTagger) else [None] * members
+        pairs = zip(rng.spawn(members), before, strict=True)
+        return AveragedTagger([fit(sentences, steps, draw, tagger) for draw, tagger in pairs])
+
+    return fit_all
+
+
+def _load(folder: Path, device: str | None) -> AnyTagger:
+    """Return what a run of this config saved."""
+    kind = AveragedTagger if is_averaged(folder) else Tagger
+    return kind.load(folder, device)
 
 
 def _mixed(

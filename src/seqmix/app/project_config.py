@@ -23,6 +23,7 @@ IN_PROJECT = {  # keys of a config that are settings of a project, and what they
 REFUSED = {  # keys and sections that a project's trainer does not use, and why
     "data": "the sentences of a project were read when it was made",
     "loop": "people decide the rounds of a project",
+    "training.members": "the model of a project is a single tagger",
     "query.size": "a project ranks its whole pool",
     "query.tokens": "a project ranks its whole pool",
     "query.part": "a project asks for whole sentences, and people may answer a part of one",

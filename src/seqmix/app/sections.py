@@ -62,6 +62,8 @@ class Training(Settings):
     """Passes over the sentences."""
     min_steps: Annotated[int, Field(ge=0, le=2**31)] = 0
     """Take at least this many optimizer steps, however few the sentences."""
+    members: Annotated[int, Field(ge=1, le=100)] = 1
+    """Train this many taggers, which differ by their seed, and average their probabilities."""
 
     def steps_for(self, count: int) -> int:
         """Return the optimizer steps of a round with this many sentences."""

@@ -12,13 +12,13 @@ from seqmix.settings import at
 def shortened(config: Config, most_steps: int) -> Config:
     """Return the config with at most about this many optimizer steps in its last round.
 
-    Teachers, student and the reading of the text keep their proportions; all else stays.
+    Teachers, student, members and the reading of the text keep their proportions; all else stays.
     """
     taught = config.self_training
     training = config.training.steps_for(learned(config, config.loop.rounds))
     student = taught.steps or training
     if not taught.teachers:
-        total = training
+        total = training * config.training.members
     else:
         total = taught.teachers * training
         total += (1 + taught.teachers * (taught.generations - 1)) * student

@@ -100,7 +100,7 @@ def training_runs(config: Config) -> int:
         "label",
         "mention+sub",
     )
-    return (rounds + 1) * student + members + guard + table
+    return config.training.members * ((rounds + 1) * student + members + guard) + table
 
 
 def _reporter(rounds: int, follow: Callable[[RoundRecord], None]) -> Report:

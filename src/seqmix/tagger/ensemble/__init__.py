@@ -1,0 +1,1 @@
+"""Several taggers that predict as one."""
