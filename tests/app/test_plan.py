@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -15,12 +16,13 @@ from seqmix.app.plan import build_plan
 from seqmix.app.reading.data import read_splits
 from seqmix.augment.score_range import ScoreRange, parse_score_range
 from seqmix.data.augmented import Augmented, new_tokens
-from seqmix.errors import ConfigError
+from seqmix.errors import ConfigError, RunError
 from seqmix.loop.events import PhaseStarted
 from seqmix.loop.run import run
 from seqmix.starter import load_encoder
 from seqmix.tagger import Tagger
 from seqmix.tagger.ensemble.averaged import AveragedTagger
+from seqmix.tagger.training import loop as training_loop
 from tests.support import tiny
 
 SMALL = [
@@ -216,6 +218,85 @@ def test_averaged_taggers_differ_and_a_run_with_them_resumes_with_the_same_bytes
 def test_members_and_teachers_are_refused_together(masked):
     with pytest.raises(ConfigError, match=r"members needs self_training.teachers = 0.*got 3"):
         plan(["training.members=3", *TEACHERS])
+
+
+def read_by_fits(monkeypatch) -> list[int]:
+    """Collect what each training of a tagger reads, counted from its batches."""
+    read, step = [], training_loop.plan_steps
+
+    def watched(data, *rest):
+        steps = step(data, *rest)
+        sizes = [sum(len(window.ids) for window in windows) for windows in data.windows]
+        read.append(sum(sizes[i] for one in steps for i in one.chosen))
+        return steps
+
+    monkeypatch.setattr(training_loop, "plan_steps", watched)
+    return read
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [],
+        ["training.members=2"],
+        ["query.policy=qbc", "training.steps=3"],
+        [*TEACHERS, "adapt.epochs=2"],
+        ["augment.variant=mention", "augment.rate=0.5", "augment.guard=2"],
+    ],
+)
+def test_a_round_counts_the_pieces_that_all_its_trainings_read(
+    changes, tmp_path, masked, monkeypatch
+):
+    changes, read = [f"tagger.encoder={masked}", *changes], read_by_fits(monkeypatch)
+
+    done = run(plan(changes, tmp_path / "encoders"), tmp_path / "run")
+
+    adapted = [json.loads(path.read_text()) for path in tmp_path.glob("encoders/*/adapt.json")]
+    assert len(adapted) == ("adapt.epochs=2" in changes)
+    assert sum(line.pieces for line in done) == sum(read) + sum(a["pieces_read"] for a in adapted)
+    for described in adapted:
+        held_out = described["text"]["pieces"] - described["pieces_read"] / 2
+        assert 0 <= held_out < 0.2 * described["text"]["pieces"]
+
+
+@pytest.mark.parametrize("changes", [["query.policy=qbc"], [*TEACHERS, "adapt.epochs=1"]])
+@pytest.mark.parametrize("at", [(0, "evaluate"), (1, "augment"), (1, "evaluate")])
+def test_an_interrupted_run_counts_the_same_pieces(changes, at, tmp_path, masked):
+    changes = [f"tagger.encoder={masked}", *changes]
+    done = run(plan(changes, tmp_path / "encoders"), tmp_path / "whole")
+
+    class Killed(BaseException):
+        pass
+
+    def kill(event):
+        if event == PhaseStarted(*at):
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(plan(changes, tmp_path / "others"), tmp_path / "broken", kill)
+    again = run(plan(changes, tmp_path / "others"), tmp_path / "broken")
+
+    assert [line.pieces for line in again] == [line.pieces for line in done]
+    assert all(line.pieces > 0 for line in done)
+
+
+def test_pieces_are_unknown_where_an_older_encoder_or_round_does_not_tell(tmp_path, masked):
+    changes = [f"tagger.encoder={masked}", "adapt.epochs=1"]
+    run(plan(changes, tmp_path / "encoders"), tmp_path / "one")
+    (path,) = tmp_path.glob("encoders/*/adapt.json")
+    described = json.loads(path.read_text())
+    del described["pieces_read"]
+    path.write_text(json.dumps(described))
+
+    first, second = run(plan(changes, tmp_path / "encoders"), tmp_path / "two")
+
+    assert first.pieces is None and second.pieces > 0
+    (tmp_path / "two" / "rounds" / "001" / "training.json").write_text('{"pieces": "many"}')
+    lines = (tmp_path / "two" / "rounds.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "two" / "rounds.jsonl").write_text(lines[0])
+    shutil.copytree(tmp_path / "two" / "model", tmp_path / "two" / "rounds" / "001" / "model")
+    with pytest.raises(RunError, match=r"training.json is damaged: expected pieces"):
+        run(plan(changes, tmp_path / "encoders"), tmp_path / "two")
 
 
 def test_steps_have_a_floor(masked):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
-from seqmix.loop.round_record import RoundRecord
+import pytest
+
+from seqmix.loop.round_record import RoundRecord, sum_known
 from tests.support.run_folders import run_directory
 
 LINE = (
@@ -18,6 +20,21 @@ LINE = (
 
 def test_a_line_read_and_written_has_the_same_bytes() -> None:
     assert json.dumps(RoundRecord.from_json(json.loads(LINE)).to_json()) == LINE
+
+
+def test_pieces_and_parts_are_written_only_where_there_are_any() -> None:
+    line = json.loads(LINE) | {"pieces": 700, "parts": [[2, 5]]}
+    record = RoundRecord.from_json(line)
+
+    assert (record.pieces, record.parts) == (700, [(2, 5)])
+    assert record.to_json() | {"parts": [[2, 5]]} == line
+    for key, value in {"pieces": "many", "parts": [[5, 2]]}.items():
+        with pytest.raises(ValueError, match=key):
+            RoundRecord.from_json(json.loads(LINE) | {key: value})
+
+
+def test_a_sum_with_an_unknown_part_is_unknown() -> None:
+    assert (sum_known(1, 2), sum_known(1, None)) == (3, None)
 
 
 def test_a_record_says_what_a_round_cost_and_gave() -> None:

@@ -76,6 +76,7 @@ class Recorder:
         self.notes: list[Any] = [arguments, named]
         self.settings = None
         self.tag_set = None
+        self.pieces_read = 0
 
     def fit(self, sentences: Any, rng: Any, tag_set: Any, **named: Any) -> Recorder:
         self.notes.append(self.settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,16 @@ from seqmix.query.part import SentencePart
 from seqmix.query.policies import combined
 from seqmix.settings import at
 from seqmix.tagger import Settings, Tagger
-from seqmix.tagger.ensemble.averaged import AveragedTagger, is_averaged
+from seqmix.tagger.adaptation.adapt import pieces_read
+from seqmix.tagger.ensemble.averaged import AveragedTagger, load_trained
 from seqmix.tagger.training.loop import Progress
+
+
+@dataclass
+class PiecesRead:
+    """How many word pieces the trainings of taggers have read so far."""
+
+    total: int = 0
 
 
 def build_plan(
@@ -58,7 +66,8 @@ def build_plan(
     seed_set = chosen[: loop.seed_size]
     text = [sentence.unlabeled() for sentence in train]
     encoder = encoder_of(config, text, place, reading)
-    learner, guard = build_learner(config, TagSet.of(train), seed_set, text, encoder, training)
+    tags, count = TagSet.of(train), PiecesRead()
+    learner, guard = build_learner(config, tags, seed_set, text, encoder, training, count)
     return Plan(
         learner=learner,
         seed_set=seed_set,
@@ -67,7 +76,7 @@ def build_plan(
         splits={name: splits[name] for name in ("dev", "test") if name in splits},
         sizes=lambda round: at(config.query.size, round - 1),
         rounds=loop.rounds,
-        load_tagger=partial(_load, device=config.tagger.device),
+        load_tagger=partial(load_trained, device=config.tagger.device),
         names={
             "arm": config.arm,
             "policy": config.query.policy,
@@ -81,6 +90,8 @@ def build_plan(
             uncertainty=loop.stop_uncertainty,
         ),
         guard=guard,
+        pieces=lambda: count.total,
+        adapted=lambda: pieces_read(Path(encoder())) if config.adapt.epochs else 0,
         seed=config.seed,
     )
 
@@ -156,10 +167,11 @@ def build_learner(
     unlabeled: Sequence[Sentence] = (),
     encoder: Callable[[], str] | None = None,
     progress: Progress | None = None,
+    count: PiecesRead | None = None,
 ) -> tuple[partial[ActiveLearner], Guard | None]:
     """Return how to make the learner of a pool, and the guard if there is one."""
     encoder = encoder or (lambda: config.tagger.encoder)
-    fit = _fit(config, tag_set, encoder, progress)
+    fit = _fit(config, tag_set, encoder, progress, count or PiecesRead())
     augmenter = _augmenters(config.augment, config.seed, seed_set, unlabeled, encoder)
     learns = fit
     if config.self_training.teachers:
@@ -190,7 +202,11 @@ def build_learner(
 
 
 def _fit(
-    config: Config, tag_set: TagSet, encoder: Callable[[], str], progress: Progress | None
+    config: Config,
+    tag_set: TagSet,
+    encoder: Callable[[], str],
+    progress: Progress | None,
+    count: PiecesRead,
 ) -> Fit:
     """Return the function that trains a tagger, from the last one where there is one."""
     shared = {field.name: getattr(config.training, field.name) for field in fields(Settings)}
@@ -206,7 +222,9 @@ def _fit(
         else:
             tagger = Tagger(encoder(), config.tagger.head, device=config.tagger.device)
         tagger.settings = Settings(**shared | {"steps": steps})
-        return tagger.fit(sentences, rng, tag_set, warm=last is not None, progress=progress)
+        tagger.fit(sentences, rng, tag_set, warm=last is not None, progress=progress)
+        count.total += tagger.pieces_read
+        return tagger
 
     members = config.training.members
     return fit if members == 1 else _averaged(fit, members)
@@ -226,12 +244,6 @@ def _averaged(fit: Fit, members: int) -> Fit:
         return AveragedTagger([fit(sentences, steps, draw, tagger) for draw, tagger in pairs])
 
     return fit_all
-
-
-def _load(folder: Path, device: str | None) -> AnyTagger:
-    """Return what a run of this config saved."""
-    kind = AveragedTagger if is_averaged(folder) else Tagger
-    return kind.load(folder, device)
 
 
 def _mixed(

@@ -15,7 +15,7 @@ SPLITS = ("dev", "test")
 _WHOLE = ("round", "seed", "labeled", "tokens", "spans", "generated")
 _KEYS = (
     *("format_version", *_WHOLE, "steps", "chosen", "scores", "parts", "augmentation"),
-    *("agreement", "guard", *SPLITS, "forecast", "stop"),
+    *("pieces", "agreement", "guard", *SPLITS, "forecast", "stop"),
 )
 
 
@@ -40,6 +40,7 @@ class RoundRecord:
     forecast: Forecast | None = None
     stop: str | None = None
     parts: Sequence[Window] | None = None  # of the chosen ids, where not all of them was asked for
+    pieces: int | None = None  # that the trainings of this round read; None: not counted
 
     def f1(self, split: str) -> float:
         """Return F1 on a split."""
@@ -69,7 +70,8 @@ class RoundRecord:
         return {
             "format_version": FORMAT_VERSION, "round": self.number, "seed": self.seed, **self.names,
             "labeled": self.labeled, "tokens": self.tokens, "spans": self.spans,
-            "generated": self.generated, "steps": self.steps, "chosen": self.chosen,
+            "generated": self.generated, "steps": self.steps,
+            **({} if self.pieces is None else {"pieces": self.pieces}), "chosen": self.chosen,
             "scores": self.scores, **({} if self.parts is None else {"parts": self.parts}),
             "augmentation": self.augmentation, "agreement": self.agreement,
             "guard": self.guard, **self.results,
@@ -96,8 +98,15 @@ class RoundRecord:
             results={split: line[split] for split in SPLITS if line.get(split)},
             forecast=forecast and Forecast(*(forecast[key] for key in ("gain", "low", "high"))),
             stop=line.get("stop"),
+            pieces=line.get("pieces"),
             parts=line.get("parts") and [(start, end) for start, end in line["parts"]],
         )
+
+
+def sum_known(*counts: int | None) -> int | None:
+    """Return the sum of counts; None if one of them is unknown."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def _wrong(line: Mapping[str, Any]) -> str | None:
@@ -112,6 +121,7 @@ def _wrong(line: Mapping[str, Any]) -> str | None:
         and has_numbers(augmentation.get("counts") or {}),
         "stop": isinstance(line.get("stop", 0), str | None),
         "parts": isinstance(chosen, list) and are_windows(line.get("parts"), len(chosen)),
+        "pieces": line.get("pieces") is None or type(line["pieces"]) is int,
         "agreement": isinstance(line.get("agreement", ""), int | float | None),
         "forecast": "forecast" in line
         and (line["forecast"] is None or has_numbers(line["forecast"], "gain", "low", "high")),

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,18 @@ def read_generated(path: Path, round: int, described: Mapping[str, Any]) -> list
     return generated
 
 
-def read_chosen(path: Path) -> tuple[list[str], list[float | None], list[Window] | None]:
-    """Return the ids a round asked for, their scores, and the parts asked for if not all."""
+@dataclass(frozen=True)
+class Chosen:
+    """What a round asks for."""
+
+    ids: list[str] = field(default_factory=list)
+    scores: list[float | None] = field(default_factory=list)
+    parts: list[Window] | None = None  # None: all of each sentence
+    pieces: int | None = 0  # that a committee read in its training
+
+
+def read_chosen(path: Path) -> Chosen:
+    """Return what a round asked for."""
     chosen = read_object(path, ids=list, scores=list)
     with damaged(path):
         if not all(isinstance(id, str) for id in chosen["ids"]) or len(chosen["ids"]) != len(
@@ -78,7 +89,21 @@ def read_chosen(path: Path) -> tuple[list[str], list[float | None], list[Window]
         parts = chosen.get("parts")
         if not are_windows(parts, len(chosen["ids"])):
             raise ValueError("expected parts to be a start and an end for each id")
-    return chosen["ids"], chosen["scores"], parts and [(start, end) for start, end in parts]
+        parts = parts and [(start, end) for start, end in parts]
+    return Chosen(chosen["ids"], chosen["scores"], parts, _count(chosen, path, 0))
+
+
+def read_trained(path: Path) -> int | None:
+    """Return how many word pieces a round's training read; older runs do not tell."""
+    return _count(read_object(path), path, None) if path.exists() else None
+
+
+def _count(content: Mapping[str, Any], path: Path, default: int | None) -> int | None:
+    pieces = content.get("pieces", default)
+    with damaged(path):
+        if pieces is not None and type(pieces) is not int:
+            raise ValueError("expected pieces to be a whole number or null")
+    return pieces
 
 
 def read_described(path: Path, asked: int) -> dict[str, Any]:

@@ -31,20 +31,21 @@ from seqmix.loop.evaluation import count_spans, count_tokens, evaluate
 from seqmix.loop.events import Report, RoundFinished, RunFinished, timed
 from seqmix.loop.learner import REMEMBERED, ActiveLearner
 from seqmix.loop.pool import Label, Pool, answered
-from seqmix.loop.round_record import RoundRecord
+from seqmix.loop.round_record import RoundRecord, sum_known
 from seqmix.loop.rounds import (
+    Chosen,
     add_line,
     read_chosen,
     read_described,
     read_generated,
     read_predictions,
     read_rounds,
+    read_trained,
     write_lines,
 )
 from seqmix.loop.seeds import generator
 from seqmix.loop.stopping import Forecast, Stopping, forecast, kappa
 from seqmix.protocols import Tagger
-from seqmix.query.part import Window
 
 _STOP_SET = 200  # sentences of the pool on which agreement between rounds is measured
 
@@ -64,8 +65,14 @@ class Plan:
     names: dict[str, Any] = field(default_factory=dict)  # of arm, policy …: in every line
     stopping: Stopping = field(default_factory=Stopping)
     guard: Callable[[Sequence[Sentence], int], dict[str, Any]] | None = None
+    pieces: Callable[[], int | None] = lambda: None  # read so far by all trainings of this process
+    adapted: Callable[[], int | None] = lambda: 0  # pieces that adapting the encoder read
     save_models: bool = True  # False for sweeps: their short runs start over when interrupted
     seed: int = 0
+
+    def pieces_since(self, start: int | None) -> int | None:
+        """Return how many pieces trainings have read since there were `start`."""
+        return None if start is None else (self.pieces() or 0) - start
 
 
 def run(plan: Plan, folder: Path, report: Report = lambda event: None) -> list[RoundRecord]:
@@ -134,20 +141,23 @@ def _round(
     seconds: dict[str, float] = {}
     phase = partial(timed, seconds, number, report)
     before = learner.tagger if number else None
-    batch, chosen, scores, parts = plan.seed_set, list[str](), list[float | None](), None
+    batch, chosen = plan.seed_set, Chosen()
     with phase("query"):
         if number:
-            chosen, scores, parts = _chosen(learner, place / "chosen.json", plan.sizes(number))
+            chosen = _chosen(plan, learner, place / "chosen.json", plan.sizes(number))
     with phase("annotate"):
         if number:
-            batch = answered(plan.label(learner.pool.take(chosen)), parts)
-            learner.label(chosen, batch)
+            batch = answered(plan.label(learner.pool.take(chosen.ids)), chosen.parts)
+            learner.label(chosen.ids, batch)
     with phase("augment"):
         labeled = list(learner.pool.labeled.values())
+        start = plan.pieces()
         guard = None if plan.guard is None else plan.guard(labeled, number)
+        guarded = plan.pieces_since(start)  # the guard asks again whenever a round resumes
         augmentation = _augmentation(learner, batch, place, guard)
     with phase("train"):
-        _train(plan, learner, place / "model")
+        trained = _train(plan, learner, place)
+        pieces = sum_known(chosen.pieces, guarded, trained, 0 if number else plan.adapted())
     with phase("evaluate"):
         results = {
             split: evaluate(learner.tagger, sentences, split, place / f"{split}.jsonl.gz")
@@ -157,8 +167,8 @@ def _round(
         _remember(learner, place / "predictions.json")
     record = RoundRecord(
         number, plan.seed, plan.names, len(labeled), sum(map(count_tokens, labeled)),
-        sum(map(count_spans, labeled)), len(learner.generated), learner.steps, chosen, scores,
-        augmentation, agreement, guard, results, parts=parts,
+        sum(map(count_spans, labeled)), len(learner.generated), learner.steps, chosen.ids,
+        chosen.scores, augmentation, agreement, guard, results, parts=chosen.parts, pieces=pieces,
     )  # fmt: skip
     record = replace(record, forecast=_forecast(plan, [*done, record]))
     record = replace(record, stop=_stop(plan, learner, [*done, record]))
@@ -167,14 +177,14 @@ def _round(
     return record
 
 
-def _chosen(
-    learner: ActiveLearner, path: Path, n: int
-) -> tuple[list[str], list[float | None], list[Window] | None]:
+def _chosen(plan: Plan, learner: ActiveLearner, path: Path, n: int) -> Chosen:
     """Return what was chosen before, or choose now and keep it."""
     if not path.exists():
+        start = plan.pieces()
         scores, windows = learner.ask(n)
-        chosen = {"ids": list(scores), "scores": list(scores.values())}
+        chosen: dict[str, Any] = {"ids": list(scores), "scores": list(scores.values())}
         chosen |= {"parts": list(windows.values())} if windows else {}
+        chosen |= {"pieces": read} if (read := plan.pieces_since(start)) else {}
         write_text(path, json.dumps(chosen, ensure_ascii=False))
     return read_chosen(path)
 
@@ -205,13 +215,19 @@ def _augmentation(
     return described
 
 
-def _train(plan: Plan, learner: ActiveLearner, model: Path) -> None:
+def _train(plan: Plan, learner: ActiveLearner, place: Path) -> int | None:
+    """Train unless that is done, and return how many word pieces that read."""
+    model, about = place / "model", place / "training.json"
     if model.exists():
         learner.use(plan.load_tagger(model))
-    elif plan.save_models:
-        learner.train().save(model)
-    else:
-        learner.train()
+        return read_trained(about)
+    start = plan.pieces()
+    tagger = learner.train()
+    pieces = plan.pieces_since(start)
+    write_text(about, json.dumps({"pieces": pieces}))
+    if plan.save_models:
+        tagger.save(model)
+    return pieces
 
 
 def _remember(learner: ActiveLearner, path: Path) -> None:

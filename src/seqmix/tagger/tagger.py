@@ -60,7 +60,7 @@ class Tagger:
         if head not in HEADS:
             raise ConfigError(f"head must be {' or '.join(HEADS)}; got {head!r}")
         self.encoder, self.head, self.settings = encoder, head, settings or Settings()
-        self.device = device_of(device)
+        self.device, self.pieces_read = device_of(device), 0  # pieces read by the last training
         self.tag_set: TagSet | None = None
         self._network: Network | None = None
         self._tokenizer: PreTrainedTokenizerFast | None = None
@@ -102,7 +102,8 @@ class Tagger:
             weights_of(labeled),
         )
         try:
-            train(network, data, self.settings, self.learning_rate, rng, progress)
+            how = (self.settings, self.learning_rate, rng, progress)
+            self.pieces_read = train(network, data, *how)
         except ModelError:
             self._network, self._tokenizer, self._pieces, self.tag_set = before
             raise

@@ -20,7 +20,8 @@ from seqmix.loop.run_inputs import read_inputs
 Row = dict[str, Any]
 Runs = dict[tuple[str, str, int], list[Row]]  # by experiment, arm and seed
 
-DIGESTS = ("data_digest", "models_digest")  # older tables lack these columns
+DIGESTS = ("data_digest", "models_digest")
+_LATER = (*DIGESTS, "pieces")  # columns that older tables lack
 _RENAMED = {("preset", "best"): "few-labels", ("variant", "best"): "mention+sub"}  # old rows
 _TEXT = (
     "experiment",
@@ -35,13 +36,16 @@ _TEXT = (
     "device",
     "finished",
 )
-_WHOLE = ("seed", "round", "labeled", "tokens", "spans", "generated", "asked", "steps", "workers")
+_WHOLE = (
+    *("seed", "round", "labeled", "tokens", "spans", "generated", "asked", "steps", "pieces"),
+    "workers",
+)
 COLUMNS = (
     "experiment", "arm", "seed", "config", "data", "preset", "policy", "variant", "encoder",
     *DIGESTS,
     "round", "labeled", "tokens", "spans", "generated", "asked", "accepted",
     "dev_f1", "test_f1", "dev_precision", "dev_recall", "test_precision", "test_recall",
-    "steps", "seconds", "device", "workers", "finished",
+    "steps", "pieces", "seconds", "device", "workers", "finished",
 )  # fmt: skip
 
 
@@ -77,7 +81,7 @@ def rows_of(job: Job, folder: Path) -> list[Row]:
             "spans": record.spans, "generated": record.generated, "asked": asked,
             "accepted": _digits(record.acceptance, 4),
             **{name: _digits(value, 6) for name, value in figures.items()},
-            "steps": record.steps,
+            "steps": record.steps, "pieces": record.pieces,
             "seconds": _digits(sum(timings.get(record.number, {}).values()), 2),
             "device": about.get("device"), "workers": about.get("workers"), "finished": ended,
         }  # fmt: skip
@@ -105,7 +109,7 @@ def read_runs(path: Path) -> Runs:
     for number, record in enumerate(csv.DictReader(io.StringIO(text)), 2):
         try:
             row = {
-                name: _value(name, record.get(name, "") if name in DIGESTS else record[name])
+                name: _value(name, record.get(name, "") if name in _LATER else record[name])
                 for name in COLUMNS
             }
             row |= {name: int(record[name]) for name in ("seed", "round")}  # never empty

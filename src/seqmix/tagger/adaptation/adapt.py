@@ -24,7 +24,7 @@ from transformers.utils.logging import (
 )
 
 from seqmix.data.overwriting import NEW
-from seqmix.errors import DataError
+from seqmix.errors import DataError, ModelError
 from seqmix.starter.loader import (
     ADAPTED,
     ADAPTED_VERSION,
@@ -36,6 +36,7 @@ from seqmix.tagger.adaptation.masked_lm import (
     MaskedLM,
     held_out_loss,
     load_masked_lm,
+    pieces_in,
     train,
 )
 from seqmix.tagger.adaptation.masking import Rows, Vocabulary, rows_of
@@ -67,6 +68,7 @@ class Adapted:
     lr: float
     before: float | None
     after: float | None
+    pieces_read: int  # in all steps
 
 
 def adapt(
@@ -101,11 +103,7 @@ def adapt(
     lm, vocabulary = MaskedLM(model.to(target)), Vocabulary.of(tokenizer)
     split = hold_out(texts, settings.held_out, rng)
     seen, unseen = _lay_out(split, lm, vocabulary, tokenizer, settings)
-    if not seen.units.any():
-        raise DataError(
-            f"{encoder!r} has pieces for no word in {len(texts)} sentences; "
-            "give text in a language it knows"
-        )
+    _check_pieces(seen, encoder, len(texts))
     dropout_seed, mask_seed = (int(drawn) for drawn in rng.integers(2**62, size=2))
     with repeatable(target, lm.packs), seeded(dropout_seed):
         before = held_out_loss(lm, unseen, vocabulary, settings, mask_seed)
@@ -114,11 +112,21 @@ def adapt(
         after = held_out_loss(lm, unseen, vocabulary, settings, mask_seed)
     n_pieces = int((seen.segments > 0).sum() + (unseen.segments > 0).sum())
     sizes = (len(texts), len(split[1]), sum(map(len, texts)), n_pieces, steps)
-    adapted = Adapted(out, encoder, base_encoder(encoder), *sizes, lr, before, after)
+    read = pieces_in(seen, settings, steps)
+    adapted = Adapted(out, encoder, base_encoder(encoder), *sizes, lr, before, after, read)
     _save(model, tokenizer, adapted, settings, seed, _fingerprint(texts))
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return adapted
+
+
+def pieces_read(folder: Path) -> int | None:
+    """Return how many word pieces adapting this encoder read; None where its folder is older."""
+    try:
+        read = json.loads((folder / ADAPTED).read_text(encoding="utf-8")).get("pieces_read")
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        raise ModelError(f"{folder} is not an adapted encoder: see its {ADAPTED}") from error
+    return read if isinstance(read, int) else None
 
 
 def _with_words(sentences: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
@@ -137,6 +145,15 @@ def _check_place(out: Path) -> None:
     nearest = next(path for path in out.absolute().parents if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise DataError("cannot write here: expected a folder that is writable", nearest)
+
+
+def _check_pieces(seen: Rows, encoder: str, sentences: int) -> None:
+    """Refuse text in which the encoder knows no word."""
+    if not seen.units.any():
+        raise DataError(
+            f"{encoder!r} has pieces for no word in {sentences} sentences; "
+            "give text in a language it knows"
+        )
 
 
 def hold_out(
@@ -195,6 +212,7 @@ def _save(
         | {"sha256": sha256},
         "settings": asdict(settings) | {"seed": seed},
         "steps": adapted.steps,
+        "pieces_read": adapted.pieces_read,
         "lr": adapted.lr,
         "held_out_loss": {"before": adapted.before, "after": adapted.after},
     }

@@ -144,6 +144,12 @@ def train(
     return total
 
 
+def pieces_in(rows: Rows, settings: AdaptSettings, steps: int) -> int:
+    """Return how many word pieces so many steps of training read; each epoch reads all once."""
+    epochs = steps / max(1, _n_batches(rows, settings.batch_tokens))
+    return round(epochs * int((rows.segments > 0).sum()))
+
+
 def _mean_loss(losses: list[Tensor], step: int, total: int, lr: float) -> float:
     """Return the mean of the recent losses; refuse one that is no number any more."""
     mean = torch.stack(losses).mean().item()

@@ -144,6 +144,7 @@ class AveragedTagger:
         yield from to_paths((*tensors, *((rows,) if by_token else ())), batch, tags)
 
 
-def is_averaged(folder: FilePath) -> bool:
-    """Whether a folder holds averaged taggers."""
-    return (folder / _FILE).exists()
+def load_trained(folder: FilePath, device: str | None = None) -> AveragedTagger | Tagger:
+    """Return the tagger in a folder, or the averaged ones."""
+    kind = AveragedTagger if (folder / _FILE).exists() else Tagger
+    return kind.load(folder, device)

@@ -30,8 +30,11 @@ def train(
     lr: float,
     rng: np.random.Generator,
     progress: Progress | None = None,
-) -> None:
-    """Train the network in place; a loss or weight that is not a number is a `ModelError`."""
+) -> int:
+    """Train the network in place and return how many word pieces the steps read.
+
+    A loss or weight that is not a number is a `ModelError`.
+    """
     seed = int(rng.integers(2**62))
     steps = plan_steps(data, settings, lr, seed, rng)
     device = next(network.parameters()).device
@@ -46,6 +49,8 @@ def train(
     finite = torch.stack([parameter.isfinite().all() for parameter in network.parameters()])
     if not all(finite.tolist()):
         raise _diverged("some weights became NaN or infinite", len(steps) - 1, steps, data.ids, lr)
+    sizes = [sum(len(window.ids) for window in windows) for windows in data.windows]
+    return sum(sizes[i] for step in steps for i in step.chosen)
 
 
 def _diverged(
