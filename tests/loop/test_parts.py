@@ -1,4 +1,4 @@
-"""Runs that ask for a part of each sentence: what is answered is learned and counted, and no more."""
+"""Runs that ask for a part of each sentence: what is answered is learned and counted, no more."""
 
 from __future__ import annotations
 
