@@ -12,6 +12,11 @@ from seqmix.serve.store.current import current_answers
 from seqmix.serve.store.rankings import publish_generation
 from seqmix.serve.store.sentences import read_sentences
 
+try:
+    from playwright.sync_api import expect
+except ImportError:  # whoever asks for a browser is skipped
+    expect = None
+
 TAGS = ("PER", "ORG", "LOC", "MISC")
 
 
@@ -61,6 +66,39 @@ def stored(served: Served) -> dict[str, tuple[list[tuple[int, int, str]], Any]]:
 def shown(page: Any, id: str) -> None:
     """Wait until this sentence is on the page and can be answered."""
     page.wait_for_selector(f'#work:not([aria-busy]) #sentence[data-id="{id}"]')
+
+
+def each_has(found: Any, attribute: str, *values: str) -> None:
+    """Wait until there are just these elements, each with its value of the attribute."""
+    expect(found).to_have_count(len(values))
+    for at, value in enumerate(values):
+        expect(found.nth(at)).to_have_attribute(attribute, value)
+
+
+def heard(page: Any) -> None:
+    """Wait until the annotation page has drawn the status that it asks for when it opens."""
+    expect(page.locator("#count")).not_to_be_empty()
+
+
+class Line:
+    """The line from a page to some addresses of the server.
+
+    While it is `cut`, what the page asks there fails; if `one_way`, the server has heard it.
+    subtle: chromium may miss or lose a request when a route is set or unset under an open page.
+    So the page is loaded again, with a route that stays.
+    """
+
+    def __init__(self, page: Any, addresses: str, one_way: bool = False) -> None:
+        self.cut, self.one_way = False, one_way
+        page.route(addresses, self._carry)
+        page.reload()
+
+    def _carry(self, route: Any) -> None:
+        if not self.cut:
+            return route.continue_()
+        if self.one_way:
+            route.fetch()
+        return route.abort()
 
 
 def press(page: Any, *keys: str) -> None:

@@ -16,6 +16,7 @@ from seqmix.serve.store.annotators import add_annotator
 from tests.support.page import TAGS, Served
 from tests.support.waiting import until
 
+PATIENCE = 60_000  # milliseconds, on a machine with other work
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 
 
@@ -27,6 +28,7 @@ def browser() -> Iterator[Any]:
     )
     if not Path(CHROMIUM).exists():
         pytest.skip("there is no chromium on this machine")
+    sync_api.expect.set_options(timeout=PATIENCE)
     with sync_api.sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield opened
@@ -40,7 +42,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
 
     def opened(link: str, width: int = 1280, height: int = 860, **options: Any) -> Any:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
-        context.set_default_timeout(60_000)
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -52,6 +54,8 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
 
     yield opened
     for context in contexts:
+        for page in context.pages:
+            page.unroute_all(behavior="ignoreErrors")
         context.close()
     assert [said for said in complaints if "Failed to load resource" not in said] == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from seqmix.serve.store.batches.bulk import accept_answers
 from seqmix.serve.store.current import current_answers
 from seqmix.serve.store.records import Mark
 from seqmix.serve.store.sentences import add_sentences
-from tests.support.page import answer_as, lines, press, ranked, shown, stored
+from tests.support.page import answer_as, each_has, expect, lines, press, ranked, shown, stored
 
 Serve = Callable[..., Any]
 
@@ -37,39 +38,40 @@ def answered(serve: Serve) -> Any:
     return served
 
 
-def listed(page: Any, url: str) -> list[str]:
-    page.goto(url)
-    return cards(page)
-
-
-def cards(page: Any) -> list[str]:
+def lists(page: Any, *ids: str) -> None:
+    """Wait until the answers to these sentences are listed, and no others."""
     page.wait_for_selector("#summary:not(:empty)")
-    return [card.get_attribute("data-id") for card in page.locator(".card").all()]
+    each_has(page.locator(".card"), "data-id", *ids)
+
+
+def opened(page: Any, url: str, *ids: str) -> None:
+    """Go to a list and wait until it is there."""
+    page.goto(url)
+    lists(page, *ids)
 
 
 def test_all_answers_are_listed_in_a_new_browser_and_filtered(answered: Any, visit: Any) -> None:
     page = visit(answered.link)
     url = f"{answered.url}/answers.html"
 
-    assert listed(page, url) == ["s3", "s2", "s1", "s0"]
-    assert "omar" in page.locator('[data-id="s2"]').inner_text()
-    assert "nothing marked" in page.locator('[data-id="s3"]').inner_text()
-    assert page.locator('[data-id="s0"] .mark').count() == 2
+    opened(page, url, "s3", "s2", "s1", "s0")
+    expect(page.locator('[data-id="s2"]')).to_contain_text("omar", use_inner_text=True)
+    expect(page.locator('[data-id="s3"]')).to_contain_text("nothing marked", use_inner_text=True)
+    expect(page.locator('[data-id="s0"] .mark')).to_have_count(2)
     page.locator("#tag").select_option("LOC")
-    page.wait_for_selector('[data-id="s3"]', state="detached")
-    assert cards(page) == ["s2", "s0"]
+    lists(page, "s2", "s0")
     page.locator("#text").fill("OSLO")
-    page.wait_for_selector('[data-id="s2"]', state="detached")
-    assert page.url.endswith("answers.html?text=OSLO&tag=LOC")
+    lists(page, "s0")
+    expect(page).to_have_url(f"{url}?text=OSLO&tag=LOC")
     page.reload()
-    assert cards(page) == ["s0"]
+    lists(page, "s0")
     page.get_by_role("button", name="Clear").click()
-    page.wait_for_selector('[data-id="s3"]')
-    assert listed(page, f"{url}?state=open") == ["s4", "s5"]
-    assert listed(page, f"{url}?id=s2") == ["s2"]
-    assert page.locator("#id").is_visible()
-    assert listed(page, f"{url}?text=nowhere") == []
-    assert "No answer matches" in page.locator("#summary").inner_text()
+    lists(page, "s3", "s2", "s1", "s0")
+    opened(page, f"{url}?state=open", "s4", "s5")
+    opened(page, f"{url}?id=s2", "s2")
+    expect(page.locator("#id")).to_be_visible()
+    opened(page, f"{url}?text=nowhere")
+    expect(page.locator("#summary")).to_contain_text("No answer matches")
 
 
 def test_sentences_labeled_before_the_project_show_their_labels(answered: Any, visit: Any) -> None:
@@ -80,10 +82,11 @@ def test_sentences_labeled_before_the_project_show_their_labels(answered: Any, v
     add_sentences(answered.project.store, seed, seed=True)
     page = visit(answered.link)
 
-    assert listed(page, f"{answered.url}/answers.html?state=seed") == ["a", "b"]
-    assert page.locator('[data-id="a"] .mark').inner_text().startswith("Ada")
-    facts = page.locator('[data-id="b"] .facts').inner_text()
-    assert "nothing marked" in facts and "part only" in facts
+    opened(page, f"{answered.url}/answers.html?state=seed", "a", "b")
+    expect(page.locator('[data-id="a"] .mark')).to_have_text(re.compile("^Ada"))
+    facts = page.locator('[data-id="b"] .facts')
+    expect(facts).to_contain_text("nothing marked")
+    expect(facts).to_contain_text("part only")
 
 
 def test_an_old_answer_is_opened_and_corrected(answered: Any, visit: Any) -> None:
@@ -91,7 +94,7 @@ def test_an_old_answer_is_opened_and_corrected(answered: Any, visit: Any) -> Non
     page.goto(f"{answered.url}/answers.html?id=s0")
     page.get_by_role("link", name="Open: Lena").click()
     shown(page, "s0")
-    assert "Your earlier answer" in page.locator("#stream").inner_text()
+    expect(page.locator("#stream")).to_contain_text("Your earlier answer")
     press(page, "x", "Enter")
     shown(page, "s4")
     assert stored(answered)["s0"][0] == [(2, 3, "LOC")]
@@ -106,7 +109,7 @@ def test_an_answer_is_corrected_where_it_is_listed(answered: Any, visit: Any) ->
     press(page, "x", "z", "ArrowRight", "ArrowRight", "2", "Enter")
     page.locator('[data-id="s0"] .made').wait_for()
     assert stored(answered)["s0"][0] == [(0, 1, "PER"), (2, 3, "ORG")]
-    assert "ORG" in page.locator('[data-id="s0"] .made').inner_text()
+    expect(page.locator('[data-id="s0"] .made')).to_contain_text("ORG", use_inner_text=True)
     page.get_by_role("button", name="Correct: Lena").click()
     editor.wait_for()
     press(page, "X", "Escape")
@@ -122,8 +125,8 @@ def test_an_admins_correction_of_somebodys_answer_is_a_decision_that_can_be_take
     card = page.locator('.card[data-id="s2"]').first
     page.get_by_role("button", name="Correct: Bo").click()
     card.locator(".sentence").wait_for()
-    assert "omar’s answer" in card.inner_text()
-    assert card.get_by_role("button", name="Sure part").count() == 0
+    expect(card).to_contain_text("omar’s answer", use_inner_text=True)
+    expect(card.get_by_role("button", name="Sure part")).to_have_count(0)
     press(page, "p", "1", "Enter")
     card.locator(".facts", has_text="decided by lena").wait_for()
     assert stored(answered)["s2"][0] == [(0, 1, "PER"), (2, 3, "LOC")]
@@ -148,8 +151,8 @@ def test_somebodys_answer_is_opened_on_the_annotation_page_and_z_takes_the_decis
     page.goto(f"{answered.url}/answers.html?text=rome")
     page.get_by_role("link", name="Open: Bo").click()
     shown(page, "s2")
-    assert "omar’s answer: what you save is your decision" in page.inner_text("#stream")
-    assert page.locator("#sentence .mark").count() == 1
+    expect(page.locator("#stream")).to_contain_text("omar’s answer: what you save is your decision")
+    expect(page.locator("#sentence .mark")).to_have_count(1)
     press(page, "1", "Delete")
     page.locator("#status", has_text="Only who gave this answer").wait_for()
     press(page, "Enter")
@@ -169,19 +172,18 @@ def test_anybody_corrects_what_a_model_answered_and_what_was_accepted_in_bulk(
     accept_answers(store, add_batch(store, "accept", 1, {"alpha": 0.05}), 1, [("s4", [])])
     page = visit(answered.invite("eve"))
     page.goto(f"{answered.url}/answers.html")
-    page.wait_for_selector(".card")
-    corrected = [
-        b.get_attribute("aria-label") for b in page.get_by_text("Correct").all() if b.is_visible()
-    ]
-    assert corrected == ["Correct: a / b ?", "Correct: Zoe !"]
+    corrected = page.get_by_text("Correct").filter(visible=True)
+    each_has(corrected, "aria-label", "Correct: a / b ?", "Correct: Zoe !")
     page.get_by_role("button", name="Correct: Zoe").click()
     page.locator('[data-id="s5"] .sentence').wait_for()
-    assert "A model’s answer (gpt): what you save" in page.inner_text('.card[data-id="s5"]')
+    expect(page.locator('.card[data-id="s5"]')).to_contain_text(
+        "A model’s answer (gpt): what you save", use_inner_text=True
+    )
     press(page, "1", "Enter")
     page.locator('[data-id="s5"] .facts', has_text="you").wait_for()
     page.get_by_role("link", name="Open: a / b").click()
     shown(page, "s4")
-    assert "A model’s answer, accepted by lena" in page.inner_text("#stream")
+    expect(page.locator("#stream")).to_contain_text("A model’s answer, accepted by lena")
     press(page, "3", "Enter")
     page.locator("#status", has_text="Saved.").wait_for()
     assert [stored(answered)[id][0] for id in ("s4", "s5")] == [[(0, 1, "LOC")], [(0, 1, "PER")]]
@@ -212,16 +214,16 @@ def test_comments_and_flags_are_said_found_and_resolved(answered: Any, visit: An
     page.get_by_role("button", name="Save comment").click()
     page.locator('[data-id="s5"] .comments', has_text="<img src=x").wait_for()
     page.get_by_label("With a comment or flag").check()
-    page.wait_for_selector('[data-id="s4"]', state="detached")
-    assert cards(page) == ["s5"]
+    lists(page, "s5")
 
     other = visit(answered.invite("eve"))
     other.goto(f"{answered.url}/answers.html?state=open&commented=true")
     other.locator(".comments li", has_text="lena").nth(1).wait_for()
     other.get_by_role("button", name="Resolve: flag").click()
+    expect(other.locator(".comments li")).to_have_count(1)  # drawn anew
     other.get_by_role("button", name="Resolve: <img").click()
-    other.wait_for_selector(".comments li", state="detached")
-    assert listed(page, f"{answered.url}/answers.html?state=open&commented=true") == []
+    expect(other.locator(".comments li")).to_have_count(0)
+    opened(page, f"{answered.url}/answers.html?state=open&commented=true")
 
 
 def test_a_sentence_is_flagged_and_discussed_while_it_is_labeled(answered: Any, visit: Any) -> None:
@@ -229,20 +231,20 @@ def test_a_sentence_is_flagged_and_discussed_while_it_is_labeled(answered: Any, 
     shown(page, "s4")
     press(page, "F")
     page.locator("#talk", has_text="⚑ Flag").wait_for()
-    assert page.get_attribute("#flag", "aria-pressed") == "true"
+    expect(page.locator("#flag")).to_have_attribute("aria-pressed", "true")
     press(page, "C")
     page.keyboard.type("an x, or a name? s")  # keys that would mean something outside
     press(page, "Control+Enter")
     page.locator("#talk", has_text="an x, or a name? s").wait_for()
     press(page, "Enter")
     shown(page, "s5")
-    assert page.locator("#talk li").count() == 0
+    expect(page.locator("#talk li")).to_have_count(0)
     press(page, "Backspace")
     shown(page, "s4")
-    assert page.locator("#talk li").count() == 2
+    expect(page.locator("#talk li")).to_have_count(2)
     press(page, "F")
-    page.wait_for_selector("#talk li:nth-child(2)", state="detached")
-    assert page.get_attribute("#flag", "aria-pressed") == "false"
+    expect(page.locator("#talk li")).to_have_count(1)
+    expect(page.locator("#flag")).to_have_attribute("aria-pressed", "false")
 
 
 def test_what_was_done_in_one_go_is_listed_with_its_cause_and_taken_back(
@@ -259,8 +261,8 @@ def test_what_was_done_in_one_go_is_listed_with_its_cause_and_taken_back(
     page.get_by_role("button", name="Take back: “.” marked ORG").click()
     page.locator("#batches .undone").wait_for()
     assert stored(answered)["s1"][0] == [(0, 1, "PER")]
-    assert page.get_by_role("button", name="Take back: “a” marked").is_visible()
-    assert "at an error rate of at most 5%: 0 answers" in page.locator("#batches").inner_text()
+    expect(page.get_by_role("button", name="Take back: “a” marked")).to_be_visible()
+    expect(page.locator("#batches")).to_contain_text("at an error rate of at most 5%: 0 answers")
 
 
 def test_an_open_sentence_is_opened_whatever_its_id(serve: Serve, visit: Any) -> None:
@@ -284,7 +286,7 @@ def test_the_skip_link_of_the_annotation_page_opens_nothing(answered: Any, visit
     press(page, "Shift+Tab")
     page.goto(f"{answered.url}/#sentence")
     page.wait_for_timeout(200)
-    assert page.locator("#trouble").is_hidden()
+    expect(page.locator("#trouble")).to_be_hidden()
 
 
 def test_somebody_who_gives_second_answers_sees_only_theirs(serve: Serve, visit: Any) -> None:
@@ -293,11 +295,11 @@ def test_somebody_who_gives_second_answers_sees_only_theirs(serve: Serve, visit:
     link = served.invite("omar")
     answer_as(served, "lena", "s0", (0, 1, "PER"))
     page = visit(link)
-    assert listed(page, f"{served.url}/answers.html") == []
-    assert [o.inner_text() for o in page.locator("#annotator option").all()] == ["You", "omar"]
+    opened(page, f"{served.url}/answers.html")
+    expect(page.locator("#annotator option")).to_have_text(["You", "omar"])
     answer_as(served, "omar", "s0", (0, 1, "ORG"))
-    assert listed(page, f"{served.url}/answers.html") == ["s0"]
-    assert "lena" not in page.locator("#list").inner_text()
+    opened(page, f"{served.url}/answers.html", "s0")
+    expect(page.locator("#list")).not_to_contain_text("lena", use_inner_text=True)
 
 
 def test_more_answers_come_with_a_click_and_a_phone_shows_all_filters(
@@ -306,8 +308,9 @@ def test_more_answers_come_with_a_click_and_a_phone_shows_all_filters(
     served = serve(lines(*(f"Lena saw {i} ." for i in range(70))))
     ranked(served)
     page = visit(served.link, width=390, height=844)
-    assert len(listed(page, f"{served.url}/answers.html?state=open")) == 50
+    page.goto(f"{served.url}/answers.html?state=open")
+    expect(page.locator(".card")).to_have_count(50)
     page.get_by_role("button", name="Show more").click()
-    page.locator(".card").nth(69).wait_for()
-    assert page.locator("#more").is_hidden()
+    expect(page.locator(".card")).to_have_count(70)
+    expect(page.locator("#more")).to_be_hidden()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

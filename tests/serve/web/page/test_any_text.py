@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seqmix.data.sentence import Sentence
-from tests.support.page import press, ranked, shown, stored
+from tests.support.page import expect, press, ranked, shown, stored
 
 Serve = Callable[..., Any]
 
@@ -40,9 +40,9 @@ def test_markup_in_tokens_names_tags_and_guidelines_is_shown_and_never_run(
     press(page, "z")
     shown(page, "s0")
 
-    assert page.locator(".token").all_inner_texts() == [image, script, "&amp;"]
-    assert page.inner_text("#project") == f"<b>{script}"
-    assert page.locator("main img, main script, main b, main i").count() == 0
+    expect(page.locator(".token")).to_have_text([image, script, "&amp;"])
+    expect(page.locator("#project")).to_have_text(f"<b>{script}")
+    expect(page.locator("main img, main script, main b, main i")).to_have_count(0)
     assert page.evaluate("window.hacked") is None
 
 
@@ -55,19 +55,14 @@ def test_control_characters_are_named_and_overrides_do_not_turn_the_text(
         Sentence("s0", ("be\u0007ll", "\u202eabc\u202c", "after", "\u2067", "\u200b", "\u0085")),
     )
 
-    assert page.locator(".token").all_inner_texts() == [
-        "beBELll",
-        "RLOabcPDF",
-        "after",
-        "RLI",
-        "ZWSP",
-        "U+0085",
-    ]
+    expect(page.locator(".token")).to_have_text(
+        ["beBELll", "RLOabcPDF", "after", "RLI", "ZWSP", "U+0085"]
+    )
     raw = page.eval_on_selector_all(
         "body *",
         "nodes => nodes.map(n => n.textContent + (n.getAttribute('aria-label') ?? '')).join('')",
     )
-    assert not set(raw) & set("\u0007\u202e\u202c\u2067")
+    assert not set(raw) & set("\u0007\u202e\u202c\u2067\u200b\u0085")
     places = [box["x"] for i in range(3) if (box := page.locator(f"#sentence-{i}").bounding_box())]
     assert places == sorted(places)
 
@@ -83,13 +78,13 @@ def test_a_line_of_a_megabyte_opens_at_once_and_its_last_token_can_be_tagged(
     )
     press(page, "Enter")
     shown(page, "s1")
-    assert page.locator(".token").count() <= 400
-    assert "1–400 of 120,000" in page.inner_text("#pager")
+    expect(page.locator(".token")).to_have_count(400)
+    expect(page.locator("#pager")).to_contain_text("1–400 of 120,000")
 
     start = time.monotonic()
     press(page, "1", "End", "3")
     page.locator(".mark", has_text="word119999").wait_for()
-    assert time.monotonic() - start < 5  # a page that froze would take minutes
+    assert time.monotonic() - start < 30  # a page that froze would take minutes
     press(page, "Enter")
     page.get_by_role("button", name="Save anyway").click()  # most of it has not been on the page
     page.get_by_role("heading", name="Nothing left").wait_for()
@@ -98,10 +93,9 @@ def test_a_line_of_a_megabyte_opens_at_once_and_its_last_token_can_be_tagged(
 
 def test_a_token_of_a_megabyte_is_cut_and_can_be_seen_whole(serve: Serve, visit: Any) -> None:
     served, page = opened(serve, visit, Sentence("s0", ("x" * 1_000_000, "end")))
-    assert len(page.inner_text("#sentence-0")) < 300
-    assert "999,800 more" in page.inner_text("#sentence-0")
+    expect(page.locator("#sentence-0")).to_have_text("x" * 200 + "… 999,800 more")
     page.get_by_text("show all of it").click()
-    assert len(page.get_by_label("The whole token").input_value()) == 1_000_000
+    expect(page.get_by_label("The whole token")).to_have_value("x" * 1_000_000)
     page.locator("#sentence-0").click()
     press(page, "1", "Enter")
     page.get_by_role("heading", name="Nothing left").wait_for()
@@ -110,11 +104,11 @@ def test_a_token_of_a_megabyte_is_cut_and_can_be_seen_whole(serve: Serve, visit:
 
 def test_a_sentence_of_some_hundred_tokens_can_be_shown_whole(serve: Serve, visit: Any) -> None:
     _, page = opened(serve, visit, Sentence("s0", tuple(f"w{i}" for i in range(900))))
-    assert page.locator(".token").count() == 400
+    expect(page.locator(".token")).to_have_count(400)
     page.get_by_role("button", name="Later").click()
-    assert page.locator("#sentence-400").is_visible()
+    expect(page.locator("#sentence-400")).to_be_visible()
     page.get_by_role("button", name="Show all").click()
-    assert page.locator(".token").count() == 900
+    expect(page.locator(".token")).to_have_count(900)
 
 
 def test_right_to_left_text_runs_and_moves_that_way(serve: Serve, visit: Any) -> None:
@@ -122,7 +116,7 @@ def test_right_to_left_text_runs_and_moves_that_way(serve: Serve, visit: Any) ->
         serve, visit, Sentence.from_text("זאב לנדאו גר ב New York מאז 1998.", "s0")
     )
     boxes = [page.locator(f"#sentence-{i}").bounding_box() for i in range(6)]
-    assert page.get_attribute("#sentence", "dir") == "rtl"
+    expect(page.locator("#sentence")).to_have_attribute("dir", "rtl")
     assert boxes[0]["x"] > boxes[1]["x"] > boxes[2]["x"]  # Hebrew from the right
     assert boxes[4]["x"] < boxes[5]["x"]  # the Latin name inside keeps its order
     press(
@@ -149,10 +143,10 @@ def test_text_without_spaces_is_shown_without_and_words_with_their_own(
         Sentence.from_text("田中さんは東京に住む。", "s0"),
         Sentence.from_text("Don't (ever) go.", "s1"),
     )
-    assert page.inner_text("#sentence").strip() == "田中さんは東京に住む。"
+    expect(page.locator("#sentence")).to_have_text("田中さんは東京に住む。")
     press(page, "Enter")
     shown(page, "s1")
-    assert page.inner_text("#sentence").strip() == "Don't (ever) go."
+    expect(page.locator("#sentence")).to_have_text("Don't (ever) go.")
 
 
 @pytest.mark.parametrize("id", ["notes/2024/a file.txt:3", "a%2Fb?c=d#e", "«é»"])

@@ -18,7 +18,7 @@ from seqmix.serve.store.answers import answer_version, save_answer
 from seqmix.serve.store.batches.bulk import bulk_ids, untouched
 from seqmix.serve.store.records import Mark
 from seqmix.serve.store.sentences import read_audit_sentences
-from tests.support.page import lines
+from tests.support.page import expect, lines
 
 Serve = Callable[..., Any]
 MARKS = (Mark(0, 1, "PER"),)
@@ -47,16 +47,16 @@ def test_what_a_model_is_sure_of_is_shown_accepted_and_taken_back(audited: Any, 
     page.wait_for_selector("#sentence .token")  # this one is left to whoever has it open
     page.goto(f"{audited.url}/review.html")
     page.get_by_role("button", name="Accept 199 sentences").wait_for()
-    assert (
-        "At most 5% of them are wrong, with 95% confidence" in page.locator("#verdict").inner_text()
+    expect(page.locator("#verdict")).to_contain_text(
+        "At most 5% of them are wrong, with 95% confidence"
     )
-    assert "1 wrong" in page.locator("#verdict").inner_text()
-    assert page.locator("#sample .sure").count() == 10
-    assert "<b>" in page.locator("#sample .sure").first.inner_text()
+    expect(page.locator("#verdict")).to_contain_text("1 wrong")
+    expect(page.locator("#sample .sure")).to_have_count(10)
+    expect(page.locator("#sample .sure").first).to_contain_text("<b>")
     page.locator("#alpha").select_option("0.01")
     page.locator("#verdict", has_text="requires at least").wait_for()
-    assert "there are 200 in all" in page.locator("#verdict").inner_text()
-    assert page.locator("#accept").is_disabled()
+    expect(page.locator("#verdict")).to_contain_text("there are 200 in all")
+    expect(page.locator("#accept")).to_be_disabled()
     page.locator("#alpha").select_option("0.05")
     page.get_by_role("button", name="Accept 199 sentences").click()
     page.locator("#bulk-status", has_text="199 sentences accepted.").wait_for()
@@ -78,7 +78,7 @@ def test_the_page_says_that_too_many_are_wrong(audited: Any, visit: Any) -> None
     page = visit(audited.link)
     page.goto(f"{audited.url}/review.html")
     page.locator("#verdict", has_text="that the model is most sure of are wrong").wait_for()
-    assert page.locator("#accept").is_disabled()
+    expect(page.locator("#accept")).to_be_disabled()
 
 
 def test_somebody_asks_for_predictions_and_who_is_no_admin_sees_none_of_it(
@@ -97,4 +97,4 @@ def test_somebody_asks_for_predictions_and_who_is_no_admin_sees_none_of_it(
     other = visit(served.invite("eve"))
     other.goto(f"{served.url}/review.html")
     other.locator("#summary:not(:empty)").wait_for()
-    assert other.locator("#bulk").is_hidden()
+    expect(other.locator("#bulk")).to_be_hidden()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from seqmix.data.sentence import Sentence
-from tests.support.page import press, ranked, shown, stored
+from tests.support.page import expect, press, ranked, shown, stored
 
 TEXTS = (
     "The mill burned down.",
@@ -23,23 +23,23 @@ def test_a_key_shows_the_neighbors_and_they_stay_until_it_hides_them(
     ranked(served)
     page = visit(served.link)
     shown(page, "notes:0")
-    assert page.is_hidden("#before")
+    expect(page.locator("#before")).to_be_hidden()
     press(page, ".")
     page.wait_for_selector("#after p:nth-child(3)")
-    assert page.is_hidden("#before")  # nothing stands before the first sentence
-    assert page.locator("#after p").all_inner_texts() == list(TEXTS[1:])
+    expect(page.locator("#before")).to_be_hidden()  # nothing stands before the first sentence
+    expect(page.locator("#after p")).to_have_text(list(TEXTS[1:]))
 
     press(page, "1", "Enter")
     shown(page, "notes:1")
     page.wait_for_selector("#before p")
-    assert page.locator("#before p").all_inner_texts() == [TEXTS[0]]
-    assert page.locator("#after p").all_inner_texts() == list(TEXTS[2:])
+    expect(page.locator("#before p")).to_have_text([TEXTS[0]])
+    expect(page.locator("#after p")).to_have_text(list(TEXTS[2:]))
     assert stored(served) == {"notes:0": ([(0, 1, "PER")], None)}
 
     page.click("#context")
-    assert page.is_hidden("#before")
-    assert page.is_hidden("#after")
-    assert page.get_attribute("#context", "aria-pressed") == "false"
+    expect(page.locator("#before")).to_be_hidden()
+    expect(page.locator("#after")).to_be_hidden()
+    expect(page.locator("#context")).to_have_attribute("aria-pressed", "false")
 
 
 def test_a_sentence_without_a_document_says_so(serve: Callable[..., Any], visit: Any) -> None:
@@ -47,4 +47,4 @@ def test_a_sentence_without_a_document_says_so(serve: Callable[..., Any], visit:
     shown(page, "alone")
     page.click("#context")
     page.wait_for_selector("#before p")
-    assert page.inner_text("#before") == "This sentence belongs to no document."
+    expect(page.locator("#before")).to_have_text("This sentence belongs to no document.")

@@ -34,7 +34,7 @@ from seqmix.serve.store.queue import in_order
 from seqmix.serve.store.rankings import read_generations
 from seqmix.serve.store.records import Mark
 from seqmix.serve.store.sentences import read_audit_sentences, read_sentences
-from tests.support.page import press
+from tests.support.page import expect, press
 from tests.support.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.ci
@@ -257,7 +257,7 @@ def test_an_annotators_day(
     page.goto(server.start())
     ready(page)
     page.wait_for_selector(f'#sentence[data-id="{held}"]')
-    assert "Your unsaved marks are back." in page.inner_text("#status")
+    expect(page.locator("#status")).to_contain_text("Your unsaved marks are back.")
     press(page, "Enter")
     page.wait_for_selector(f'#work:not([aria-busy]) #sentence:not([data-id="{held}"])')
     while len(answered) < WANTED:
@@ -286,8 +286,8 @@ def test_an_annotators_day(
         write_doubts(opened.store, "model", doubts, gold_events(opened.store))
     page.goto(f"{url}/review.html")
     page.wait_for_selector(f'#review:not([aria-busy]) #sentence[data-id="{day.slip}"]')
-    assert "97% sure" in page.inner_text("#reasons")
-    assert "marked PER here and mostly marked ORG" in page.inner_text("#reasons")
+    expect(page.locator("#reasons")).to_contain_text("97% sure")
+    expect(page.locator("#reasons")).to_contain_text("marked PER here and mostly marked ORG")
     press(page, "m")
     page.locator("#status", has_text="Corrected.").wait_for()
     page.locator("#summary", has_text="No answer is in doubt.").wait_for()

@@ -10,7 +10,7 @@ import pytest
 
 from seqmix.serve.sources.adding import add_dictionary
 from seqmix.serve.sources.terms import Terms
-from tests.support.page import answer_as, lines, press, ranked, shown
+from tests.support.page import answer_as, expect, lines, press, ranked, shown
 
 Serve = Callable[..., Any]
 PAGES = (
@@ -62,9 +62,18 @@ def team(serve: Serve) -> Any:
 
 
 def ready(page: Any, url: str) -> None:
-    page.goto(url)
+    page.goto(url, wait_until="networkidle")
     page.wait_for_selector("#work:not([hidden]) .token, .card, .tag-list li")
-    page.wait_for_timeout(150)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_before_its_script_is_ready_a_page_has_no_button_to_press(
+    team: Any, visit: Any, name: str
+) -> None:
+    page = visit(team.link, java_script_enabled=False)
+    page.goto(f"{team.url}/{name}")
+    expect(page.locator("main")).to_be_attached()
+    expect(page.locator("main button:enabled:visible:not([inert] *)")).to_have_count(0)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -81,15 +90,16 @@ def test_the_theme_follows_the_system_until_someone_chooses_and_is_remembered(
     team: Any, visit: Any
 ) -> None:
     page = visit(team.link, color_scheme="dark")
-    ground = lambda: page.evaluate("getComputedStyle(document.body).backgroundColor")  # noqa: E731
-    dark = ground()
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    ground = expect(page.locator("body"))
     button = page.get_by_role("button", name="Dark theme")
-    assert button.get_attribute("aria-pressed") == "true"
+    expect(button).to_have_attribute("aria-pressed", "true")
     button.click()
-    assert ground() != dark
+    ground.not_to_have_css("background-color", dark)
     page.goto(f"{team.url}/generated.html")
-    assert ground() != dark
-    assert button.get_attribute("aria-pressed") == "false"
+    expect(button).to_have_text("☀")
+    expect(button).to_have_attribute("aria-pressed", "false")
+    ground.not_to_have_css("background-color", dark)
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -113,22 +123,22 @@ def test_a_screen_reader_hears_the_tokens_their_tags_and_the_landmarks(
         ("complementary", "Progress and guidelines"),
         ("banner", None),
     ):
-        assert page.get_by_role(role, **({"name": name} if name else {})).count() == 1
+        expect(page.get_by_role(role, **({"name": name} if name else {}))).to_have_count(1)
     box = page.get_by_role("listbox", name="Tokens of the sentence")
-    assert box.get_by_role("option").count() == 6
-    assert (
-        box.get_by_role("option", name="Lena, PER, suggested, 90 percent", exact=True).count() == 1
-    )
+    expect(box.get_by_role("option")).to_have_count(6)
+    expect(
+        box.get_by_role("option", name="Lena, PER, suggested, 90 percent", exact=True)
+    ).to_have_count(1)
     press(page, "1")
-    assert box.get_by_role("option", name="Lena, PER", exact=True).count() == 1
+    expect(box.get_by_role("option", name="Lena, PER", exact=True)).to_have_count(1)
     page.get_by_role("status").filter(has_text="PER: Lena").wait_for()
 
     press(page, "ArrowRight", "Shift+ArrowRight")
-    assert box.get_by_role("option", selected=True).count() == 2
+    expect(box.get_by_role("option", selected=True)).to_have_count(2)
     active = box.get_attribute("aria-activedescendant")
-    assert page.get_attribute(f"#{active}", "aria-posinset") == "3"
+    expect(page.locator(f"#{active}")).to_have_attribute("aria-posinset", "3")
     for button in ("Save", "Skip", "Clear", "Sure part", "Undo", "Help and keys", "Dark theme"):
-        assert page.get_by_role("button", name=button).count() == 1
+        expect(page.get_by_role("button", name=button)).to_have_count(1)
 
 
 def test_tab_reaches_everything_and_the_focus_can_be_seen(team: Any, visit: Any) -> None:

@@ -150,6 +150,13 @@ def label(page: Any, gold: dict[str, Sentence]) -> Sentence:
     return known
 
 
+def generated(page: Any) -> int:
+    """How many generated sentences the page shows now."""
+    page.reload()
+    page.locator("#summary:not(:empty)").wait_for()
+    return page.locator(".card").count()
+
+
 def test_a_new_user_labels_trains_undoes_vetoes_and_exports(
     project: Path, link: str, gold: dict[str, Sentence], visit: Any, tmp_path: Path
 ) -> None:
@@ -184,12 +191,7 @@ def test_a_new_user_labels_trains_undoes_vetoes_and_exports(
 
     # veto a generated sentence
     page.goto(link.partition("/login")[0] + "/generated.html")
-    until(
-        lambda: (
-            page.locator(".card").count()
-            or (page.wait_for_timeout(1000), page.reload(), page.wait_for_timeout(500))[0]
-        )
-    )
+    until(lambda: generated(page))
     vetoed = page.locator(".card .made").first.inner_text()
     page.locator(".card").first.get_by_role("button").click()
     page.locator(".card.vetoed", has_text=vetoed).wait_for()

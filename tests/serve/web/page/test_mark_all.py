@@ -9,7 +9,7 @@ from seqmix.data.sentence import Sentence
 from seqmix.serve.store.batches.batches import list_batches
 from seqmix.serve.store.events import read_events
 from seqmix.serve.store.sentences import add_sentences
-from tests.support.page import answer_as, lines, press, ranked, shown, stored
+from tests.support.page import answer_as, expect, heard, lines, press, ranked, shown, stored
 from tests.support.waiting import until
 
 TEXTS = (
@@ -21,10 +21,9 @@ TEXTS = (
 )
 
 
-def marks(page: Any) -> list[str]:
-    return page.eval_on_selector_all(
-        "#sentence .mark .token", "nodes => nodes.map(n => n.textContent)"
-    )
+def marked(page: Any, *tokens: str) -> None:
+    """Wait until these tokens are in marks, and no others."""
+    expect(page.locator("#sentence .mark .token")).to_have_text(list(tokens))
 
 
 def started(serve: Callable[..., Any], visit: Any, **options: Any) -> Any:
@@ -43,25 +42,27 @@ def test_one_key_marks_all_and_one_undo_takes_all_back(
 ) -> None:
     served, page = started(serve, visit)
     press(page, "m")
-    assert "Mark something first" in page.inner_text("#status")
+    expect(page.locator("#status")).to_contain_text("Mark something first")
     press(page, "3")
     page.wait_for_selector("#same:not([hidden])")
-    assert "1 more here, 1 answer of yours without it, 1 open sentence." in page.inner_text("#same")
+    expect(page.locator("#same")).to_contain_text(
+        "1 more here, 1 answer of yours without it, 1 open sentence."
+    )
 
     press(page, "m")
     page.locator("#status").get_by_text(
         "Marked all: 1 here, 1 answer of yours, 1 open sentence will show it"
     ).wait_for()
-    assert marks(page) == ["Oslo", "Oslo"]
+    marked(page, "Oslo", "Oslo")
     assert stored(served)["s0"][0] == [(0, 1, "PER"), (2, 3, "LOC")]
     assert stored(served)["s1"][0] == [(0, 1, "PER")]
 
     press(page, "z")
     page.locator("#status").get_by_text("Taken back: 1 answer").wait_for()
-    assert marks(page) == ["Oslo"]
+    marked(page, "Oslo")
     assert stored(served)["s0"][0] == [(0, 1, "PER")]
     press(page, "z")
-    assert marks(page) == []
+    marked(page)
 
 
 def test_the_next_sentence_shows_the_mark_and_an_undo_after_saving_takes_the_batch_back(
@@ -73,9 +74,9 @@ def test_the_next_sentence_shows_the_mark_and_an_undo_after_saving_takes_the_bat
     page.locator("#status").get_by_text("Marked all").wait_for()
     press(page, "Enter")
     shown(page, "s3")
-    assert marks(page) == ["Oslo"]
-    assert "marked before" in page.inner_text("#sentence")
-    assert page.locator("#same").is_hidden()
+    marked(page, "Oslo")
+    expect(page.locator("#sentence")).to_contain_text("marked before")
+    expect(page.locator("#same")).to_be_hidden()
     press(page, "Enter")
     shown(page, "s4")
     *_, event = read_events(served.project.store)
@@ -109,31 +110,33 @@ def test_without_an_answer_to_correct_an_undo_after_saving_takes_it_back_with_th
 
     press(page, "z")
     shown(page, "s1")
-    assert marks(page) == ["Oslo"]
+    marked(page, "Oslo")
     press(page, "z")
     shown(page, "s0")
-    assert marks(page) == ["Oslo", "Oslo"]
+    marked(page, "Oslo", "Oslo")
     press(page, "z")
     page.locator("#status").get_by_text("Took back what was done in one go").wait_for()
-    assert marks(page) == ["Oslo"]
+    marked(page, "Oslo")
     assert list_batches(served.project.store)[0].undone_at is not None
     press(page, "Enter")
     shown(page, "s1")
     assert stored(served)["s0"][0] == [(0, 1, "LOC")]
-    assert marks(page) == []
+    marked(page)
 
 
 def test_case_and_endings_are_chosen_in_the_page_and_remembered(
     serve: Callable[..., Any], visit: Any
 ) -> None:
     served, page = started(serve, visit)
+    heard(page)
     add_sentences(served.project.store, [Sentence("late", ("Oslos", "mill"))])
+    page.locator("#status", has_text="1 new sentence").wait_for()  # or it would come later
     press(page, "3")
     page.get_by_label("Any case").check()
     page.locator("#same").get_by_text("2 answers of yours").wait_for()
     page.get_by_label("Other endings").check()
     page.locator("#same").get_by_text("2 open sentences").wait_for()
-    assert "OSLO 1×" in page.inner_text("#same")
+    expect(page.locator("#same")).to_contain_text("OSLO 1×")
     press(page, "m")
     page.locator("#status").get_by_text("Marked all: 1 here, 2 answers of yours").wait_for()
     until(lambda: stored(served)["s1"][0] == [(0, 1, "PER"), (2, 3, "LOC")])
@@ -141,7 +144,7 @@ def test_case_and_endings_are_chosen_in_the_page_and_remembered(
     shown(page, "s2")
     press(page, "x", "3")  # the marks of the draft are there; a new one is looked for
     page.wait_for_selector("#same:not([hidden])")
-    assert page.get_by_label("Any case").is_checked()
+    expect(page.get_by_label("Any case")).to_be_checked()
 
 
 def test_hostile_text_is_shown_as_text_on_a_phone(serve: Callable[..., Any], visit: Any) -> None:
@@ -152,7 +155,7 @@ def test_hostile_text_is_shown_as_text_on_a_phone(serve: Callable[..., Any], vis
     shown(page, "s0")
     press(page, "1")
     page.wait_for_selector("#same:not([hidden])")
-    assert page.locator("#same img").count() == 0
+    expect(page.locator("#same img")).to_have_count(0)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.click("#mark-all")
     page.locator("#status").get_by_text(

@@ -9,7 +9,7 @@ from seqmix.serve.store.annotators import find_annotator
 from seqmix.serve.store.answers import save_answer
 from seqmix.serve.store.queue import next_sentence
 from seqmix.serve.store.records import Mark
-from tests.support.page import Served, answer_as, lines, ranked
+from tests.support.page import Served, answer_as, expect, lines, ranked
 
 
 def answered(served: Served, n: int, seconds: float) -> None:
@@ -26,17 +26,17 @@ def test_the_goal_is_the_next_step_and_the_time_of_answers_is_shown(serve: Any, 
     served = serve(lines(*(f"Lena{n} left Oslo{n} ." for n in range(60))), audit_share=0.1)
     page = visit(served.link)
     page.locator("#total", has_text="of about").wait_for()
-    assert page.inner_text("#done") == "0"
-    assert "until the first model." in page.inner_text("#goal")
-    assert page.locator("#pace").is_hidden()
+    expect(page.locator("#done")).to_have_text("0")
+    expect(page.locator("#goal")).to_contain_text("until the first model.")
+    expect(page.locator("#pace")).to_be_hidden()
 
     answered(served, 4, 6.0)
     page.reload()
     page.locator("#pace-summary", has_text="6 s an answer").wait_for()
-    assert "(about " in page.inner_text("#goal")
+    expect(page.locator("#goal")).to_contain_text("(about ")
     page.click("#pace-summary")
-    rows = page.inner_text("#pace-rows")
-    assert "a mark of PER" in rows and "4 marks" in rows and "chosen by the model" in rows
+    for said in ("a mark of PER", "4 marks", "chosen by the model"):
+        expect(page.locator("#pace-rows")).to_contain_text(said)
 
     page.click("#by-tag summary")
     page.locator("#by-tag-rows", has_text="4 marks").wait_for()
@@ -61,9 +61,9 @@ def test_admins_see_what_people_confuse_and_open_an_example(serve: Any, visit: A
     page.goto(f"{served.url}/agreement.html")
 
     page.get_by_role("row", name="lena marks PER, omar ORG").wait_for()
-    assert page.get_by_role(
-        "row", name="lena and omar mark LOC with different boundaries"
-    ).is_visible()
+    expect(
+        page.get_by_role("row", name="lena and omar mark LOC with different boundaries")
+    ).to_be_visible()
     if folder := os.environ.get("SEQMIX_SHOTS"):
         page.screenshot(path=f"{folder}/team.png", full_page=True)
         phone = visit(served.link, width=390, height=800, color_scheme="dark")

@@ -9,7 +9,7 @@ import pytest
 
 from seqmix.serve.review.doubts import REVIEW_NOW, gold_events, write_doubts
 from seqmix.serve.review.evidence import Doubt
-from tests.support.page import answer_as, lines, press, ranked, stored
+from tests.support.page import Line, answer_as, expect, lines, press, ranked, stored
 
 Serve = Callable[..., Any]
 
@@ -50,19 +50,19 @@ def test_the_most_likely_error_comes_first_and_one_key_mends_or_keeps(
     page = visit(doubted.link)
     page.get_by_role("link", name="Review").click()
     reviewed(page, "s5")
-    assert page.locator("#summary").inner_text() == "3 answers in doubt."
-    assert "97% sure" in page.locator("#reasons").inner_text()
+    expect(page.locator("#summary")).to_have_text("3 answers in doubt.")
+    expect(page.locator("#reasons")).to_contain_text("97% sure")
     press(page, "m")
     reviewed(page, "s6")
     assert stored(doubted)["s5"][0] == [(0, 1, "LOC")]
-    assert page.locator("#whose").inner_text() == "omar’s answer"
+    expect(page.locator("#whose")).to_have_text("omar’s answer")
     press(page, "k")
     reviewed(page, "s3")
-    assert "ORG 1×" in page.locator("#reasons").inner_text()
-    assert page.locator("#reasons li").count() == 3
+    expect(page.locator("#reasons")).to_contain_text("ORG 1×")
+    expect(page.locator("#reasons li")).to_have_count(3)
     page.locator("#sentence [data-at='2']").click()
     press(page, "3")
-    assert page.locator("#save").is_enabled()
+    expect(page.locator("#save")).to_be_enabled()
     press(page, "Enter")
     page.locator("#summary", has_text="No answer is in doubt.").wait_for()
     assert stored(doubted)["s3"][0] == [(0, 1, "PER"), (2, 3, "LOC")]
@@ -75,7 +75,7 @@ def test_decisions_are_taken_back_and_put_off(doubted: Any, visit: Any) -> None:
     reviewed(page, "s5")
     press(page, "s")
     reviewed(page, "s6")
-    assert "1 of them postponed" in page.locator("#summary").inner_text()
+    expect(page.locator("#summary")).to_contain_text("1 of them postponed")
     press(page, "k")
     reviewed(page, "s3")
     press(page, "m")
@@ -100,7 +100,7 @@ def test_a_decision_about_the_answer_of_another_is_taken_back_too(doubted: Any, 
     page.locator("#status", has_text="Taken back.").wait_for()
     reviewed(page, "s6")
     assert stored(doubted)["s6"][0] == [(0, 1, "LOC")]
-    assert page.locator("#whose").inner_text() == "omar’s answer"
+    expect(page.locator("#whose")).to_have_text("omar’s answer")
 
 
 def test_an_admin_lets_models_judge_and_others_see_only_their_answers(
@@ -118,7 +118,7 @@ def test_an_admin_lets_models_judge_and_others_see_only_their_answers(
     other = visit(doubted.invite("eve"))
     other.goto(f"{doubted.url}/review.html")
     other.locator("#summary", has_text="No answer is in doubt.").wait_for()
-    assert other.locator("#judge").is_hidden()
+    expect(other.locator("#judge")).to_be_hidden()
 
 
 def test_without_the_server_nothing_is_decided_and_the_page_says_so(
@@ -126,11 +126,12 @@ def test_without_the_server_nothing_is_decided_and_the_page_says_so(
 ) -> None:
     page = visit(doubted.link)
     page.goto(f"{doubted.url}/review.html")
+    line = Line(page, "**/api/reviews/*")
     reviewed(page, "s5")
-    page.route("**/api/reviews/*", lambda route: route.abort())
+    line.cut = True
     press(page, "k")
     page.get_by_text("Not kept.").wait_for()
-    page.unroute("**/api/reviews/*")
+    line.cut = False
     page.get_by_role("button", name="Load the list again").click()
     page.locator("#trouble").wait_for(state="hidden")
     reviewed(page, "s5")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,14 +13,15 @@ from seqmix.serve.sources.llm.asking import Asker
 from seqmix.serve.sources.records import PREDICTIONS, TAGGER, TYPES
 from seqmix.serve.sources.terms import Terms
 from tests.support.endpoint import endpoint, says
-from tests.support.page import answer_as, lines, press, ranked, shown, stored
+from tests.support.page import answer_as, expect, lines, press, ranked, shown, stored
 
 Serve = Callable[..., Any]
 TEXTS = ("Lena left New York .", "Ada saw Oslo .", "Nobody came .")
 
 
-def chips(page: Any) -> list[str]:
-    return [" ".join(chip.inner_text().split()) for chip in page.locator("#sentence .chip").all()]
+def chipped(page: Any, *chips: str) -> None:
+    """Wait until these tags stand at marks, each with its source, and no others."""
+    expect(page.locator("#sentence .chip")).to_have_text(list(chips), use_inner_text=True)
 
 
 def test_each_suggestion_says_where_it_is_from_and_one_key_hides_them_all(
@@ -33,24 +35,24 @@ def test_each_suggestion_says_where_it_is_from_and_one_key_hides_them_all(
     ranked(served, {"s0": [model]})
     page = visit(served.link)
     shown(page, "s0")
-    assert chips(page) == ["PER 90% ×", "LOC places ×"]  # of two that overlap, the first source's
-    assert "Others are from places, cities." in page.inner_text("#stream")
+    chipped(page, "PER 90% ×", "LOC places ×")  # of two that overlap, the first source's
+    expect(page.locator("#stream")).to_contain_text("Others are from places, cities.")
 
     press(page, ",")
-    assert chips(page) == []
-    assert page.get_attribute("#suggestions", "aria-pressed") == "false"
+    chipped(page)
+    expect(page.locator("#suggestions")).to_have_attribute("aria-pressed", "false")
     press(page, "2")  # the first token, by hand
     press(page, ",")
-    assert chips(page) == ["ORG ×", "LOC places ×"]
+    chipped(page, "ORG ×", "LOC places ×")
     press(page, "z", ",", "Enter")
     shown(page, "s1")
-    assert chips(page) == []
+    chipped(page)
     page.reload()
     shown(page, "s1")
-    assert chips(page) == []  # remembered
-    assert page.inner_text("#stream") == "Suggestions are off."
+    chipped(page)  # remembered
+    expect(page.locator("#stream")).to_have_text("Suggestions are off.")
     page.click("#suggestions")
-    assert chips(page) == ["LOC places · cities ×"]
+    chipped(page, "LOC places · cities ×")
     press(page, "Enter")
     shown(page, "s2")
 
@@ -71,19 +73,19 @@ def test_a_dictionary_is_typed_in_turned_off_and_removed(serve: Serve, visit: An
     page.click("#dictionary button")
     card = page.locator(".source-card")
     card.wait_for()
-    assert card.locator("h2").inner_text() == "<b>places</b> dictionary"
-    assert page.input_value("#terms") == ""
+    expect(card.locator("h2")).to_have_text("<b>places</b> dictionary")
+    expect(page.locator("#terms")).to_have_value("")
 
     page.fill("#name", "wrong")
     page.fill("#terms", "re:(")
     page.click("#dictionary button")
     page.wait_for_selector("#trouble:not([hidden])")
-    assert "regular expression" in page.inner_text("#trouble")
-    assert page.input_value("#terms") == "re:("  # what was typed is kept
+    expect(page.locator("#trouble")).to_contain_text("regular expression")
+    expect(page.locator("#terms")).to_have_value("re:(")  # what was typed is kept
 
     page.goto(f"{served.url}/")
     shown(page, "s0")
-    assert chips(page) == ["PER <b>places</b> ×", "LOC <b>places</b> ×"]
+    chipped(page, "PER <b>places</b> ×", "LOC <b>places</b> ×")
     press(page, "Enter")
     shown(page, "s1")
     (figures,) = Figures(served.project.store).rows()
@@ -95,7 +97,7 @@ def test_a_dictionary_is_typed_in_turned_off_and_removed(serve: Serve, visit: An
     page.on("dialog", lambda dialog: dialog.accept())
     card.get_by_role("button", name="Remove").click()
     card.wait_for(state="detached")
-    assert page.inner_text("#summary") == "This project has no sources yet."
+    expect(page.locator("#summary")).to_have_text("This project has no sources yet.")
 
 
 def test_who_is_no_admin_sees_the_figures_only(serve: Serve, visit: Any) -> None:
@@ -104,8 +106,8 @@ def test_who_is_no_admin_sees_the_figures_only(serve: Serve, visit: Any) -> None
     page = visit(served.invite("omar"))
     page.goto(f"{served.url}/sources.html")
     page.locator(".source-card").wait_for()
-    assert page.locator("main button").count() == 0
-    assert page.locator("form").count() == 0
+    expect(page.locator("main button")).to_have_count(0)
+    expect(page.locator("form")).to_have_count(0)
 
 
 def test_a_long_list_of_sources_and_an_answered_sentence(serve: Serve, visit: Any) -> None:
@@ -116,12 +118,13 @@ def test_a_long_list_of_sources_and_an_answered_sentence(serve: Serve, visit: An
     shown(page, "s0")
     answer_as(served, "lena", "s0", (2, 4, "LOC"))
     page.goto(f"{served.url}/#id=s0")
+    expect(page).to_have_url(f"{served.url}/")  # the page has taken it
     page.reload()
     shown(page, "s1")
     page.evaluate("location.hash = '#id=s0'")
     shown(page, "s0")
-    assert chips(page) == ["LOC ×"]  # the answer, without suggestions
-    assert page.is_hidden("#suggestions")
+    chipped(page, "LOC ×")  # the answer, without suggestions
+    expect(page.locator("#suggestions")).to_be_hidden()
 
 
 def test_a_language_model_is_sent_nothing_before_a_yes_and_its_prompt_can_be_changed(
@@ -140,7 +143,7 @@ def test_a_language_model_is_sent_nothing_before_a_yes_and_its_prompt_can_be_cha
         card = page.locator(".source-card")
         yes = card.get_by_role("button", name="Yes, send text there")
         yes.wait_for()
-        assert card.locator("pre").inner_text().endswith("Text:\nLena left New York .")
+        expect(card.locator("pre")).to_have_text(re.compile(r"Text:\nLena left New York \.$"))
         place = server.url.removesuffix("/v1")
         folder = served.project.folder
         asker = Asker(served.project.store, lambda: read_settings(folder).send_text_to.split())
@@ -155,7 +158,7 @@ def test_a_language_model_is_sent_nothing_before_a_yes_and_its_prompt_can_be_cha
         card.get_by_role("button", name="Save").click()
         card.get_by_text("1 request so far, 70 of at most 500,000 tokens").wait_for()
         card.get_by_text("Prompt and limits").click()
-        assert card.locator("textarea").input_value() == "Names in <b>{text}</b>?"
+        expect(card.locator("textarea")).to_have_value("Names in <b>{text}</b>?")
         card.locator("textarea").fill("no place for the sentence")
         card.get_by_role("button", name="Save").click()
         page.wait_for_selector("#trouble:not([hidden])")
@@ -172,12 +175,13 @@ def test_the_kinds_that_the_page_does_not_add_are_shown_with_their_command(
     served = serve(lines(*TEXTS))
     page = visit(served.link)
     page.goto(f"{served.url}/sources.html")
-    page.wait_for_selector(".commands code")
+    expect(page.get_by_role("heading", name="Add a model or a file")).to_be_visible()
     commands = page.locator(".commands code").all_inner_texts()
     assert all(line.startswith("seqmix project FOLDER source add NAME ") for line in commands)
     assert {line.split()[6] for line in commands} == {TAGGER, PREDICTIONS, TYPES}
-    assert all(kind in page.inner_text(".commands") for kind in ("spaCy", "Hugging Face"))
+    for kind in ("spaCy", "Hugging Face"):
+        expect(page.locator(".commands")).to_contain_text(kind)
     other = visit(served.invite("eve"))
     other.goto(f"{served.url}/sources.html")
     other.wait_for_selector("#summary:not(:empty)")
-    assert other.locator(".commands").count() == 0
+    expect(other.locator(".commands")).to_have_count(0)

@@ -8,7 +8,7 @@ from typing import Any
 from seqmix.serve.store.sentences import read_labeled
 from seqmix.serve.tags.changes import Wish
 from seqmix.serve.tags.in_settings import change_project_tags
-from tests.support.page import answer_as, lines, press, ranked, stored
+from tests.support.page import answer_as, expect, lines, press, ranked, stored
 
 
 def reviewed(page: Any, id: str) -> None:
@@ -37,16 +37,16 @@ def test_each_span_of_a_split_tag_gets_one_choice(serve: Callable[..., Any], vis
     page.locator("#waiting", has_text="3 answers with spans").wait_for()
     page.get_by_role("link", name="Review them").click()
     reviewed(page, "s0")
-    assert page.locator("#keep").is_hidden()
-    assert page.locator("#save").is_disabled()
-    assert "“Oslo” was LOC" in page.locator("#reasons").inner_text()
+    expect(page.locator("#keep")).to_be_hidden()
+    expect(page.locator("#save")).to_be_disabled()
+    expect(page.locator("#reasons")).to_contain_text("“Oslo” was LOC")
     press(page, "Enter", "k", "3")
-    assert page.locator("#save").is_disabled()
+    expect(page.locator("#save")).to_be_disabled()
     press(page, "3")
-    assert page.locator("#save").is_enabled()
-    assert page.locator("#reasons [aria-pressed=true]").all_inner_texts() == ["City", "City"]
+    expect(page.locator("#save")).to_be_enabled()
+    expect(page.locator("#reasons [aria-pressed=true]")).to_have_text(["City", "City"])
     press(page, "z")
-    assert page.locator("#save").is_disabled()
+    expect(page.locator("#save")).to_be_disabled()
     page.locator(".choice").nth(1).get_by_role("button", name="Nothing").click()
     press(page, "Enter")
 
@@ -54,7 +54,7 @@ def test_each_span_of_a_split_tag_gets_one_choice(serve: Callable[..., Any], vis
     page.get_by_role("button", name="River", exact=True).first.click()
     press(page, "Enter")
     reviewed(page, "s2")
-    assert page.locator("#whose").inner_text() == "omar’s answer"
+    expect(page.locator("#whose")).to_have_text("omar’s answer")
     page.locator(".choice").get_by_role("button", name="River").click()
     press(page, "Enter")
     page.locator("#summary", has_text="No answer is in doubt.").wait_for()
@@ -67,7 +67,7 @@ def test_each_span_of_a_split_tag_gets_one_choice(serve: Callable[..., Any], vis
 
     page.goto(f"{served.url}/tags.html")
     page.locator("#changes li").first.wait_for()
-    assert page.locator("#waiting").is_hidden()
+    expect(page.locator("#waiting")).to_be_hidden()
 
 
 def test_an_opened_answer_points_at_the_spans_of_a_split_tag(
@@ -81,7 +81,7 @@ def test_an_opened_answer_points_at_the_spans_of_a_split_tag(
     page = visit(served.link)
     page.goto(f"{served.url}/#id=s0")
     page.locator("#stream", has_text="what the dotted spans are now (City, River)").wait_for()
-    assert page.locator("#sentence .hint").inner_text() == "Oslo"
+    expect(page.locator("#sentence .hint")).to_have_text("Oslo")
     press(page, "n", "3", "Enter")
     page.locator("#status", has_text="Saved.").wait_for()
     assert tags_of(served)["s0"] == ("B-PER", "O", "B-City", "O")
@@ -106,7 +106,7 @@ def test_one_choice_is_made_wherever_the_text_stands_and_taken_back(
         "#status", has_text="Corrected, and so are 2 other answers with the same text."
     ).wait_for()
     reviewed(page, "s3")
-    assert page.locator("#summary").inner_text() == "1 answer in doubt."
+    expect(page.locator("#summary")).to_have_text("1 answer in doubt.")
     assert {tags[2] for tags in tags_of(served).values()} == {"B-City", None}
     press(page, "z")
     page.locator("#summary", has_text="3 answers in doubt.").wait_for()

@@ -27,6 +27,7 @@ async function start() {
   let last; // what an undo takes back: an answer by its `seq`, or a `batch`; null: nothing, undefined: not yet asked for
   const clock = stopwatch();
   const work = $("work"); // kept, since `stop` takes it off the page
+  const idle = () => !busy && work.isConnected;
   const tagbar = createTagbar(project.tags, use);
   const editor = createEditor({
     host: $("sentence"), pager: $("pager"), tags: project.tags, direction: project.direction, changed: edited, brush: () => tagbar.brush(),
@@ -87,6 +88,13 @@ async function start() {
     say(draft ? `${note} Your unsaved marks are back.`.trim() : note);
     editor.focus();
     announce(`${note} ${current.tokens.slice(0, 60).map(readable).join(" ")}. ${editor.summary()}.`);
+  }
+
+  /** A link that somebody opens while the page is busy waits for its turn. */
+  function linked() {
+    if (!location.hash.startsWith("#id=")) return;
+    if (busy) setTimeout(linked, 50);
+    else arrive();
   }
 
   /** Show the sentence that the address names, as a link on the page of answers does, or else the next one. */
@@ -278,14 +286,14 @@ async function start() {
   bind({
     Enter: () => (retry ? retry() : current && save()), s: () => current && pass("skip", "Skipped."), Delete: () => current && pass("discard", "Discarded."), z: undo, Z: () => editor.redo(), x: () => current && editor.clear(),
     X: () => current && editor.clearAll(), p: () => current && !decides(current) && editor.sure(), m: () => current && everywhere.apply(), F: talk.flag, C: talk.write, n: () => editor.jump(true), N: () => editor.jump(false), Backspace: back, ".": () => current && context.toggle(), ",": () => current && offers.toggle(), leave: () => next(),
-  }, { editor, tagbar, use, editing: () => current && !busy, waiting: () => busy });
+  }, { editor, tagbar, use, editing: () => current && idle(), waiting: () => !idle() });
   fill($("guidelines"), project.guidelines?.trim() ? markdown(project.guidelines) : h("p", { class: "quiet-text" }, "This project has no guidelines yet. Write them in guidelines.md in the project folder."));
   document.addEventListener("visibilitychange", () => !document.hidden && refresh());
   setInterval(() => !document.hidden && refresh(), EVERY);
 
   if (!project.annotator.admin) for (const link of document.querySelectorAll("[data-admin]")) link.remove();
   followTags();
-  addEventListener("hashchange", () => location.hash.startsWith("#id=") && arrive());
+  addEventListener("hashchange", linked);
   await arrive();
   await refresh();
 }

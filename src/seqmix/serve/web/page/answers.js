@@ -111,6 +111,7 @@ async function start() {
   addEventListener("popstate", fromAddress);
   $("batches-box").addEventListener("toggle", () => $("batches-box").open && drawBatches({ stop, changed: search }));
   drawBatches({ stop, changed: search }).catch((error) => error.kind || Promise.reject(error));
+  form.inert = false; // only now: what somebody chose before would be overwritten
   fromAddress();
   announce($("summary").textContent);
   watchTags(project, async ({ text }) => {

@@ -8,9 +8,13 @@ const CAUSES = {
   mark_all: ({ tokens, tag, ignore_case, endings }) => `“${tokens.join(" ").slice(0, 100)}” marked ${tag} everywhere${ignore_case ? ", in any case" : ""}${endings ? ", with other endings" : ""}`,
 };
 
+let drawn = ""; // the rows on the page
+
 /** Fill the list; `changed()` is called after something was taken back. */
 export async function drawBatches({ stop, changed }) {
   const rows = await get("api/batches");
+  if (JSON.stringify(rows) === drawn) return; // the buttons stay what they are, for whoever is about to press one
+  drawn = JSON.stringify(rows);
   $("batches-box").hidden = !rows.length;
   fill($("batches"), rows.map((row) => {
     const cause = CAUSES[row.kind]?.(row.details) ?? row.kind.replaceAll("_", " ");

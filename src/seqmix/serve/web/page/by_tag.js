@@ -18,6 +18,7 @@ export function followTags() {
     }
   };
   host.addEventListener("toggle", () => host.open && load());
+  if (host.open) load(); // it was opened before the project was there
 }
 
 /** Show how well people agree on each tag, and what they confuse. */

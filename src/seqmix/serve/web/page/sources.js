@@ -87,6 +87,7 @@ async function start() {
     });
   }
   await load();
+  for (const node of document.querySelectorAll("[data-admin]")) node.hidden = false; // only now: before that, the browser would submit the forms itself
 }
 
 if (project) await start();

@@ -132,6 +132,7 @@ async function start() {
   $("form").addEventListener("input", () => look());
   $("cancel").addEventListener("click", () => $("ask").close());
   $("add").addEventListener("click", () => ask("add"));
+  $("add").disabled = false;
   $("undo").addEventListener("click", () => ask("undo"));
   try {
     await load();
