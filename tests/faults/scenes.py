@@ -264,7 +264,7 @@ class Background:
         try:
             with open_project(root / "project") as own:
                 trainer = Trainer(own, replace(build_parts(own), least=4))
-                trainer.clean(0)
+                trainer.clean()
                 while trainer.step():
                     pass
         except SeqMixError as error:  # as `seqmix.app.trainer_process` tells it

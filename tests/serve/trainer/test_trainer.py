@@ -475,6 +475,19 @@ def test_the_last_two_models_are_kept_and_what_a_killed_trainer_left_is_cleared(
     assert sorted(path.name for path in models.iterdir()) == ["005", "006", "latest", "mine"]
 
 
+def test_an_old_model_that_was_half_removed_is_gone_after_the_next_start(school: Class):
+    models = school.project.models
+    for _ in range(3):
+        school.answer(4)
+        school.trainer.step()
+    (models / "001").mkdir()
+    (models / "001" / "model.safetensors").write_bytes(b"what a kill left")
+
+    school.trainer.clean()  # as a trainer that starts does
+
+    assert sorted(path.name for path in models.iterdir()) == ["002", "003", "latest"]
+
+
 def test_a_pool_larger_than_the_limit_is_ranked_in_part_and_status_can_say_so(tmp_path):
     with new_project(tmp_path / "large", n=80, batch=4) as own:
         school = Class(own, most=30)

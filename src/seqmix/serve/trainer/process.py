@@ -76,7 +76,7 @@ def train_until_changed(trainer: Trainer, heartbeat: Heartbeat) -> None:
 
 
 def _train_on(trainer: Trainer, heartbeat: Heartbeat) -> None:
-    trainer.clean(0)
+    trainer.clean()
     heartbeat.report(WAITING)
     while not has_changed(trainer.project):
         try:

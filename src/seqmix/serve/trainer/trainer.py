@@ -202,7 +202,7 @@ class Trainer:
             )
             records = [augmented.to_record() for augmented in learner.generated]
             self.write(lambda: publish_generation(store, generation, ranks, records))
-        self.clean(number)
+        self.clean()
         self.report(WAITING)
         return True
 
@@ -217,9 +217,10 @@ class Trainer:
         enough = self.parts.steps(labeled)  # generated sentences need no more
         return {"steps": lambda sentences: enough}
 
-    def clean(self, number: int) -> None:
-        """Remove old models that nobody uses, and what a killed trainer left half-written."""
-        models = self.project.models
+    def clean(self) -> None:
+        """Remove old models that nobody uses, and what a killed trainer left of a model."""
+        last, models = self.last(), self.project.models
+        number = 0 if last is None else last.number
         for path in models.iterdir() if models.is_dir() and not models.is_symlink() else ():
             if path.name.startswith(f".{LATEST}.") and _LEFTOVER.fullmatch(path.name):
                 path.unlink(missing_ok=True)
