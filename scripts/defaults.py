@@ -27,7 +27,7 @@ LADDER = (
     "adapted + self-training", "adapted + self-training + mention",
     "adapted + self-training + mention and sub",
 )  # fmt: skip
-RATES = {"0.0001": "1e-4", "0.0002": "2e-4", None: "3e-4 (default)", "0.0006": "6e-4"}
+RATES = {"0.0001": "1e-4", "0.0002": "2e-4", None: "3e-4", "0.0006": "6e-4"}
 Runs = dict[str, dict[int, float]]  # F1 by arm and seed
 
 
@@ -74,6 +74,24 @@ def rates_table() -> list[str]:
             )
             cells.append(f"{mean(mean(arm.values()) for arm in arms):.1f}")
         lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
+def sizes_table() -> list[str]:
+    """Return what 1e-4 adds to 3e-4 in plain training by size and corpus: dev F1, one seed."""
+    plain, runs = read("defaults-plain"), read("plain-sizes")
+    head = ["sentences", "steps", *CORPORA.values(), "mean"]
+    lines = [f"| {' | '.join(head)} |", "|" + "---:|" * len(head)]
+    for size, steps in ((50, 300), (700, 600)):
+        gains = [
+            _gain(
+                runs[f"{size} sentences + 1e-4 + {steps} steps data={corpus}"],
+                plain[f"{corpus} seed_size={size} min_steps={steps} head=crf"],
+            )
+            for corpus in CORPORA
+        ]
+        cells = [f"{gain:+.1f}".replace("-", "−") for gain in (*gains, mean(gains))]
+        lines.append(f"| {size} | {steps} | {' | '.join(cells)} |")
     return lines
 
 
@@ -141,6 +159,7 @@ if __name__ == "__main__":
     for lines in (
         plain_table(),
         rates_table(),
+        sizes_table(),
         gains_table(),
         ladder_table("dev"),
         ladder_table("test"),

@@ -119,7 +119,7 @@ def test_the_command_learns_from_labels_and_text(encoder, tmp_path, capsys):
 def test_the_command_takes_enough_steps_unless_it_must_be_quick(
     encoder, tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr(plain, "plain_rate", lambda encoder, steps: steps / 1e6)
+    monkeypatch.setattr(plain, "plain_rate", lambda encoder, steps, sentences: steps / 1e6)
     labeled = tmp_path / "labeled.conll"
     formats.write(tiny.toy(40), labeled)
     command = ["train", str(labeled), "--encoder", encoder, "--device", "cpu"]

@@ -12,7 +12,6 @@ import pytest
 
 from seqmix.app import plan, trainer_process
 from seqmix.app.project_config import FILE, IN_PROJECT, REFUSED, project_config
-from seqmix.app.stages import teaching
 from seqmix.data.sentence import Sentence
 from seqmix.errors import ConfigError
 from seqmix.serve.settings import ProjectSettings
@@ -157,17 +156,11 @@ def test_a_project_takes_enough_steps_for_its_labeled_sentences(toml: str, steps
     assert tuple(map(build_parts(tmp_path, toml).steps, (99, 100, 3200))) == steps
 
 
-def test_only_plain_models_with_all_their_steps_have_the_rate_of_long_trainings(
+def test_a_projects_models_train_at_the_default_rate_with_which_they_were_measured(
     tmp_path, monkeypatch
 ) -> None:
     monkeypatch.setattr(plan, "Tagger", Recorder)
-    monkeypatch.setattr(teaching, "plain_rate", lambda encoder, steps: steps / 1e4)
     parts = build_parts(tmp_path, "")
-    sentences = [Sentence("a", ("x",), ("O",))]
-
-    def rate(fit: Any, steps: int) -> Any:
-        return fit(sentences, steps, np.random.default_rng(0), None).notes[-1].lr
-
-    plain = parts.learner.keywords["tagger"]
-    assert [rate(plain, parts.quick), rate(plain, 300)] == [0.006, 0.03]
-    assert rate(parts.student(sentences), 300) is None, "the recipe was measured at the default"
+    sentences = [Sentence("a", ("x",), ("O",))] * 300
+    for fit in (parts.learner.keywords["tagger"], parts.student(sentences)):
+        assert fit(sentences, 600, np.random.default_rng(0), None).notes[-1].lr is None

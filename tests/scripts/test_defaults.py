@@ -20,6 +20,7 @@ PAGE = (ROOT / "docs" / "defaults.md").read_text(encoding="utf-8")
     [
         defaults.plain_table(),
         defaults.rates_table(),
+        defaults.sizes_table(),
         defaults.gains_table(),
         defaults.ladder_table("dev"),
         [defaults.pairing_line()],

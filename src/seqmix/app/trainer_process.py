@@ -39,7 +39,7 @@ def build_parts(
 
     from seqmix.app.plan import build_learner
     from seqmix.app.stages.reading import AdaptedEncoder
-    from seqmix.app.stages.teaching import fit_of, plain_fit_of, teach
+    from seqmix.app.stages.teaching import fit_of, teach
     from seqmix.loop.selftraining import student_of
     from seqmix.query.policies import FIRST, combined
 
@@ -56,13 +56,12 @@ def build_parts(
         return config.tagger.encoder if reading is None else reading.encoder
 
     fit = fit_of(config, tag_set, encoder, Stages(0, watch).training)
-    plain = plain_fit_of(config, tag_set, encoder, Stages(0, watch).training)
     quick = None if training.steps or training.min_steps or start else _QUICK * training.epochs
     teachers = partial(teach, config, tag_set, encoder, project.models / TEACHERS, watch)
     return Parts(
         learner=partial(
             build_learner(config, tag_set, (), (), encoder)[0],
-            tagger=plain,
+            tagger=fit,
             policy=combined(query.policy, query.diverse),  # quota and templates: as it ranks
             match_steps=False,
             warm=same_tags,

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from seqmix.tagger import Settings
-from seqmix.tagger.training import plain
 from seqmix.tagger.training.plain import enough_steps, plain_rate, plain_settings
 
 
@@ -20,24 +19,24 @@ def test_plain_training_takes_enough_steps(sentences, steps):
 
 
 @pytest.mark.parametrize(
-    ("encoder", "steps", "rate"),
+    ("encoder", "steps", "sentences", "rate"),
     [
-        ("starter", 299, 3e-4),
-        ("starter", 300, 1e-4),
-        ("adapted", 300, 1e-4),
-        ("bert-base-cased", 300, 5e-5),
+        ("starter", 299, 200, 3e-4),
+        ("starter", 300, 199, 3e-4),
+        ("starter", 300, 200, 1e-4),
+        ("adapted", 300, 200, 1e-4),
+        ("bert-base-cased", 300, 200, 5e-5),
     ],
 )
-def test_only_long_trainings_of_the_starter_have_a_rate_of_their_own(
-    encoder, steps, rate, tmp_path, monkeypatch
+def test_only_long_trainings_of_the_starter_on_many_sentences_have_a_rate_of_their_own(
+    encoder, steps, sentences, rate, tmp_path, monkeypatch
 ):
     adapted = {"format_version": 1, "base": "starter"}
     (tmp_path / "adapted").mkdir()
     (tmp_path / "adapted/adapt.json").write_text(json.dumps(adapted), encoding="utf-8")
-    monkeypatch.setattr(plain, "LONG_RATE", 1e-4)
     monkeypatch.chdir(tmp_path)
 
-    assert plain_rate(encoder, steps) == rate
+    assert plain_rate(encoder, steps, sentences) == rate
 
 
 @pytest.mark.parametrize(
@@ -51,8 +50,7 @@ def test_only_long_trainings_of_the_starter_have_a_rate_of_their_own(
         (Settings(steps=1000), 1000, 1e-4),
     ],
 )
-def test_what_was_said_about_steps_and_rate_is_obeyed(settings, steps, rate, monkeypatch):
-    monkeypatch.setattr(plain, "LONG_RATE", 1e-4)
+def test_what_was_said_about_steps_and_rate_is_obeyed(settings, steps, rate):
     chosen = plain_settings(settings, 200, "starter")
 
     assert (chosen.steps, chosen.lr) == (steps, rate)

@@ -23,7 +23,6 @@ from seqmix.protocols import Tagger as AnyTagger
 from seqmix.tagger import Tagger
 from seqmix.tagger.encoders import device_of
 from seqmix.tagger.training.loop import Progress
-from seqmix.tagger.training.plain import plain_rate
 
 
 def fit_of(
@@ -55,30 +54,6 @@ def fit_of(
         return tagger
 
     return named
-
-
-def plain_fit_of(
-    config: Config,
-    tag_set: TagSet,
-    encoder: Callable[[], str],
-    progress: Progress | None = None,
-) -> Fit:
-    """Return the fit of one tagger that learns from labels alone, at the rate that suits it."""
-
-    def fit(
-        sentences: Sequence[Sentence],
-        steps: int | None,
-        rng: np.random.Generator,
-        last: AnyTagger | None,
-    ) -> AnyTagger:
-        name = last.encoder if isinstance(last, Tagger) else config.tagger.encoder
-        count = steps or config.training.steps_for(len(sentences))
-        rate = config.training.lr or plain_rate(name, count)
-        training = replace(config.training, lr=rate)
-        at_rate = config.model_copy(update={"training": training})
-        return fit_of(at_rate, tag_set, encoder, progress)(sentences, steps, rng, last)
-
-    return fit
 
 
 def teach(

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from seqmix.tagger.settings import EPOCHS, Settings
 
-_LONG = 300  # with at least this many steps, the starter takes this learning rate
-LONG_RATE = 3e-4
+_LONG, _MANY = 300, 200  # steps and labeled sentences from which on the starter takes this rate
+_LOW_RATE = 1e-4
 
 
 def enough_steps(sentences: int, batch_size: int = 32, epochs: int = EPOCHS) -> int:
@@ -19,12 +19,12 @@ def enough_steps(sentences: int, batch_size: int = 32, epochs: int = EPOCHS) -> 
     return epochs * max(60 if sentences >= 100 else 30, -(-sentences // batch_size))
 
 
-def plain_rate(encoder: str, steps: int) -> float:
-    """Return the default learning rate of plain training of this many steps (docs/defaults.md)."""
+def plain_rate(encoder: str, steps: int, sentences: int) -> float:
+    """Return the default learning rate of plain training (docs/defaults.md)."""
     from seqmix.starter.loader import STARTER, base_encoder, default_learning_rate  # loads torch
 
-    if steps >= _LONG and base_encoder(encoder) == STARTER:
-        return LONG_RATE
+    if steps >= _LONG and sentences >= _MANY and base_encoder(encoder) == STARTER:
+        return _LOW_RATE
     return default_learning_rate(encoder)
 
 
@@ -32,4 +32,5 @@ def plain_settings(settings: Settings, sentences: int, encoder: str) -> Settings
     """Return the settings of plain training: steps and rate that suit, where none were given."""
     if not (settings.steps or settings.epochs):
         settings = replace(settings, steps=enough_steps(sentences, settings.batch_size))
-    return replace(settings, lr=settings.lr or plain_rate(encoder, settings.total_steps(sentences)))
+    rate = settings.lr or plain_rate(encoder, settings.total_steps(sentences), sentences)
+    return replace(settings, lr=rate)

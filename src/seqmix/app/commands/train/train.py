@@ -64,7 +64,8 @@ Limit = Annotated[
 Change = Annotated[
     list[str] | None,
     settings_option(
-        "epochs=20, lr=1e-3 (3e-4 for the starter and 5e-5 for other encoders by default), "
+        "epochs=20, lr=1e-3 (by default 3e-4 for the starter, 1e-4 from 200 sentences on, and "
+        "5e-5 for other encoders), "
         "batch_size=16, max_pieces=256 or mixup=0.2",
         panel="The training",
     ),
